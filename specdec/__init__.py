@@ -1,0 +1,1 @@
+"""specdec: speculative decoding from scratch in NumPy."""

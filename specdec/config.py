@@ -174,7 +174,7 @@ class SamplingParams:
         self._check_stop_strings()
 
     def _check_stop_strings(self) -> None:
-        if isinstance(self.stop, str) or not all(isinstance(stop, str) for stop in self.stop):
+        if not isinstance(self.stop, tuple) or not all(isinstance(stop, str) for stop in self.stop):
             raise ConfigError("stop must be a tuple of strings")
         if len(self.stop) > LIMITS.max_stop_strings:
             raise ConfigError(f"at most {LIMITS.max_stop_strings} stop strings are allowed, not {len(self.stop)}")

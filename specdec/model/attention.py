@@ -1,0 +1,55 @@
+"""Causal attention with grouped query heads (Vaswani et al. 2017; Ainslie et al. 2023), without copying keys or values.
+
+M rows, H query heads in G groups that share a kv head, D head dim, S keys.
+"""
+
+import numpy as np
+
+from specdec.model.cache import KVCache
+from specdec.model.linear import MAX_WINDOW, SMALL_PRODUCT
+from specdec.model.operations import F32, softmax_unnormalised
+from specdec.model.window import Segment, Window
+
+
+def attend(queries: F32, cache: KVCache, layer: int, window: Window) -> F32:
+    """Attention of M scaled queries over the cache, the window's own keys included. [M, H, D] -> [M, H·D]"""
+    rows, heads, dim = queries.shape
+    out = np.empty((rows, heads, dim), np.float32)
+    for segment in window.segments:
+        part = segment.rows
+        if part.stop - part.start == 1 and rows > 1:  # a lone row among others: run it twice, like any lone row
+            twice = np.repeat(queries[part], 2, axis=0)
+            out[part] = _attend_segment(twice, np.empty_like(twice), cache, layer, segment)[:1]
+        else:
+            _attend_segment(queries[part], out[part], cache, layer, segment)
+    return out.reshape(rows, heads * dim)
+
+
+def _attend_segment(queries: F32, out: F32, cache: KVCache, layer: int, segment: Segment) -> F32:
+    """Fill `out`, (M, H, D), with the attention of `queries`, (M, H, D)."""
+    keys, values = cache.keys[layer][:, None], cache.values[layer][:, None]  # (G, 1, D, S), (G, 1, S, D)
+    by_head = _by_head(queries, keys.shape[0])  # (G, H/G, M, D)
+    result = _by_head(out, keys.shape[0])  # a view of `out`
+    chunks = _key_chunks(segment.keys, queries.shape[-1])
+    scores = np.empty((*by_head.shape[:-1], segment.keys), np.float32)  # (G, H/G, M, S)
+    for chunk in chunks:
+        np.matmul(by_head, keys[..., chunk], out=scores[..., chunk])
+    scores[..., segment.mask_from :] += segment.mask
+    sums = softmax_unnormalised(scores)
+    np.matmul(scores[..., chunks[0]], values[:, :, chunks[0]], out=result)
+    for chunk in chunks[1:]:
+        result += np.matmul(scores[..., chunk], values[:, :, chunk])
+    result /= sums
+    return out
+
+
+def _by_head(rows: F32, groups: int) -> F32:
+    """(M, H, D) -> (G, H/G, M, D), a view."""
+    count, heads, dim = rows.shape
+    return rows.reshape(count, groups, heads // groups, dim).transpose(1, 2, 0, 3)
+
+
+def _key_chunks(keys: int, head_dim: int) -> list[slice]:
+    """Runs of keys short enough for the small-matrix kernels with any window of rows."""
+    size = max(64, SMALL_PRODUCT // (MAX_WINDOW * head_dim) // 64 * 64)
+    return [slice(start, min(start + size, keys)) for start in range(0, keys, size)]

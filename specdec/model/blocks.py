@@ -1,0 +1,55 @@
+"""What the two families share: a stack of pre-norm blocks between an embedding and an output layer.
+
+Learned norm scales (and shifts) are folded into the matrix behind the norm, the attention scale into the queries, so
+that a pass does not spend calls on them.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from specdec.model.linear import Linear
+from specdec.model.operations import F32
+from specdec.model.rotary import Rotary
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """One layer's four matrices."""
+
+    qkv: Linear  # C -> (H + 2·G)·D
+    output: Linear  # H·D -> C
+    up: Linear  # C -> 2·I (gate and up) or I
+    down: Linear  # I -> C
+
+
+@dataclass(frozen=True, slots=True)
+class Stack:
+    """All that a forward pass multiplies with. `embedding` None means that the output layer is also the table."""
+
+    blocks: tuple[Block, ...]
+    head: Linear  # C -> V
+    embedding: F32 | None  # (V, C)
+    positions: F32 | None  # (context, C)
+    rotary: Rotary | None
+    norm: Callable[[F32, np.float32], F32]
+    activation: Callable[[F32], F32]
+    final_scale: F32 | None  # where the output layer is shared and cannot take them in
+    final_shift: F32 | None
+
+    def embed(self, tokens: list[int], positions: slice) -> F32:
+        """[T] -> [T, C]"""
+        x = self.head.column(tokens) if self.embedding is None else self.embedding[tokens]
+        if self.positions is not None:
+            x += self.positions[positions]
+        return x
+
+    def logits(self, x: F32, eps: np.float32) -> F32:
+        """[M, C] -> [M, V]"""
+        x = self.norm(x, eps)
+        if self.final_scale is not None:
+            x *= self.final_scale
+        if self.final_shift is not None:
+            x += self.final_shift
+        return self.head(x)

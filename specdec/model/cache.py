@@ -1,0 +1,54 @@
+"""Keys and values of the tokens seen so far, in arrays allocated once; forgetting is a change of `length`.
+
+L layers, G kv heads, D head dim, S capacity. What lies behind `length` is stale but finite: attention gives it the
+weight 0, and finite · 0 = 0.
+"""
+
+import numpy as np
+
+from specdec.config import ModelConfig
+from specdec.errors import CacheError
+from specdec.model.operations import F32
+
+KEY_BUCKET = 64  # attention runs over key counts rounded up to this
+
+
+class KVCache:
+    """A cache for `capacity` tokens; `keys` (L, G, D, S) lie transposed for the product with queries."""
+
+    def __init__(self, config: ModelConfig, capacity: int) -> None:
+        if capacity < 1:
+            raise CacheError(f"a KV cache needs room for at least one token, not {capacity}")
+        padded = -(-capacity // KEY_BUCKET) * KEY_BUCKET
+        layers, heads, dim = config.num_layers, config.num_kv_heads, config.head_dim
+        self.capacity = capacity
+        self.keys: F32 = np.zeros((layers, heads, dim, padded), np.float32)
+        self.values: F32 = np.zeros((layers, heads, padded, dim), np.float32)
+        self._length = 0
+
+    @property
+    def length(self) -> int:
+        """Tokens held."""
+        return self._length
+
+    def room_for(self, count: int) -> None:
+        """Raise CacheError unless `count` more tokens fit."""
+        if self._length + count > self.capacity:
+            raise CacheError(f"the KV cache holds {self._length} of {self.capacity} tokens: {count} more do not fit")
+
+    def write(self, layer: int, keys: F32, values: F32) -> None:
+        """Store a layer's keys and values, (T, G, D) each, behind `length`, which `extend` then moves."""
+        end = self._length + keys.shape[0]
+        self.keys[layer, :, :, self._length : end] = keys.transpose(1, 2, 0)
+        self.values[layer, :, self._length : end] = values.transpose(1, 0, 2)
+
+    def extend(self, count: int) -> None:
+        """Count `count` tokens, written in all layers, as held."""
+        self.room_for(count)
+        self._length += count
+
+    def truncate(self, length: int) -> None:
+        """Forget all behind `length` (absolute); no-op where it is shorter. O(1)."""
+        if length < 0:
+            raise CacheError(f"a KV cache cannot be cut to {length} tokens")
+        self._length = min(self._length, length)

@@ -1,0 +1,79 @@
+"""A linear layer that costs hardly more for a window of rows than for one, and gives each row the same bits.
+
+A BLAS repacks the whole matrix for every ordinary product of a few rows, which costs several times the product
+itself. OpenBLAS has small-matrix kernels, used while M·N·K ≤ 10⁶, that do not repack. So a weight is held as panels
+of a few output columns, (panels, inputs, width), and multiplied as a stack of small products. Those kernels also sum
+each row's products in an order that does not depend on the number of rows M, from M = 2 on: that is what makes a
+verification pass equal to single steps bit for bit (a lone row takes another kernel, hence `Window` pads it to two).
+
+M rows, K inputs, N outputs, P panels, W panel width.
+"""
+
+import numpy as np
+
+from specdec.model.operations import F32
+from specdec.model.workers import Workers, even_slices
+
+MAX_WINDOW = 16  # most rows of a pass that keeps the bitwise promise; more rows are prefill
+SMALL_PRODUCT = 1_000_000  # M·N·K up to which OpenBLAS takes its small-matrix kernels
+SHARED_BYTES = 3_000_000  # a matrix smaller than this is not worth waking a second thread for
+PANEL_WIDTHS = (64, 32, 16)
+FEWEST_ROWS = 7  # a panel is made narrower rather than let fewer rows than this fit the small kernels
+
+
+def panel_width(inputs: int) -> int:
+    """Widest panel that still lets a useful window of rows through the small kernels."""
+    return next((width for width in PANEL_WIDTHS if width * inputs * FEWEST_ROWS <= SMALL_PRODUCT), PANEL_WIDTHS[-1])
+
+
+class Linear:
+    """y = x Wᵀ + b with W of shape (N, K), held once, as panels."""
+
+    def __init__(self, weight: F32, bias: F32 | None, workers: Workers) -> None:
+        self.outputs, self.inputs = weight.shape
+        self.width = panel_width(self.inputs)
+        self.panels = _to_panels(weight, self.width)  # (P, K, W)
+        self.bias = bias
+        self.max_rows = max(2, SMALL_PRODUCT // (self.width * self.inputs))
+        self._workers = workers if self.panels.nbytes >= SHARED_BYTES else None
+
+    def __call__(self, x: F32) -> F32:
+        """[M, K] -> [M, N], rows of stride P·W."""
+        rows, count = x.shape[0], self.panels.shape[0]
+        out = np.empty((rows, count * self.width), np.float32)
+        stacked = out.reshape(rows, count, self.width).transpose(1, 0, 2)  # (P, M, W), a view
+        for part in self._row_parts(rows):
+            self._multiply(x[part], stacked[:, part])
+        result = out[:, : self.outputs]
+        if self.bias is not None:
+            result += self.bias
+        return result
+
+    def column(self, index: int | list[int]) -> F32:
+        """Rows `index` of W, [n] -> [n, K]: the embedding of those tokens where the table is also the output."""
+        ids = np.asarray(index)
+        return self.panels[ids // self.width, :, ids % self.width]
+
+    def _row_parts(self, rows: int) -> list[slice]:
+        """A window too tall for the small kernels is cut into even parts of two rows or more; prefill is not."""
+        if rows <= self.max_rows or rows > MAX_WINDOW:
+            return [slice(0, rows)]
+        return even_slices(rows, -(-rows // self.max_rows))
+
+    def _multiply(self, x: F32, out: F32) -> None:
+        if self._workers is None:
+            np.matmul(x, self.panels, out=out)
+        else:
+            self._workers.run(lambda part: np.matmul(x, self.panels[part], out=out[part]), self.panels.shape[0])
+
+
+def _to_panels(weight: F32, width: int) -> F32:
+    """(N, K) -> (P, K, W), the last panel filled up with zeros."""
+    outputs, inputs = weight.shape
+    count = -(-outputs // width)
+    panels = np.zeros((count, inputs, width), np.float32)
+    whole = outputs // width
+    panels[:whole] = weight[: whole * width].reshape(whole, width, inputs).transpose(0, 2, 1)
+    if whole < count:
+        panels[whole, :, : outputs - whole * width] = weight[whole * width :].T
+    return panels

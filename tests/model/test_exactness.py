@@ -1,0 +1,107 @@
+"""A row of logits has the same bits alone, in any window, on any number of threads: the ground of losslessness."""
+
+import numpy as np
+import pytest
+
+from specdec.config import ModelConfig
+from specdec.model import Transformer
+from specdec.model.selftest import windows_equal_rows
+from tests.model.random_models import gpt2_reference, llama_config, random_model, weights_of
+from tests.model.test_parity import gpt2_config
+
+SHAPES = {
+    "draft 2 x 64": llama_config(4096, 64, 2, 2, 2, 32, 176),
+    "target 4 x 256": llama_config(4096, 256, 4, 4, 4, 64, 688),
+    "target 8 x 384": llama_config(4096, 384, 2, 6, 6, 64, 1024),
+    "smollm2's matrices": llama_config(5000, 576, 2, 9, 3, 64, 1536),
+    "wide: windows run in parts": llama_config(257, 1280, 1, 10, 2, 128, 640),
+    "very wide inside: narrow panels": llama_config(257, 320, 1, 5, 1, 64, 5120),
+    "odd sizes": llama_config(301, 72, 3, 6, 2, 12, 100),
+}
+
+
+@pytest.fixture(params=SHAPES, scope="module")
+def model(request: pytest.FixtureRequest) -> Transformer:
+    return random_model(SHAPES[request.param])
+
+
+def one_at_a_time(model: Transformer, ids: list[int], prefix: int) -> np.ndarray:
+    cache = model.new_cache(len(ids))
+    model.forward(ids[:prefix], cache, logits=0)
+    return np.concatenate([model.forward([token], cache) for token in ids[prefix:]])
+
+
+def in_windows(model: Transformer, ids: list[int], prefix: int, size: int) -> np.ndarray:
+    cache = model.new_cache(len(ids))
+    model.forward(ids[:prefix], cache, logits=0)
+    return np.concatenate([model.forward(ids[i : i + size], cache) for i in range(prefix, len(ids), size)])
+
+
+@pytest.mark.parametrize("size", [2, 3, 5, 7, 9, 13, 16])
+def test_windows_equal_single_rows_bit_for_bit(model: Transformer, size: int) -> None:
+    """100 rows from position 40, across a border between key buckets: no bit differs."""
+    assert model.bit_exact, "this machine's BLAS breaks the property: the promise would fall back to near-ties"
+    ids = np.random.default_rng(size).integers(0, model.vocab_size, 140).tolist()
+    assert np.array_equal(one_at_a_time(model, ids, 40), in_windows(model, ids, 40, size))
+
+
+def test_rejected_rows_leave_no_trace(model: Transformer) -> None:
+    """Windows whose tail is cut away again, as verification does, give the bits of plain decoding."""
+    rng = np.random.default_rng(3)
+    ids = rng.integers(0, model.vocab_size, 120).tolist()
+    cache = model.new_cache(160)
+    model.forward(ids[:50], cache, logits=0)
+    rows, position = [], 50
+    while position < 110:
+        keep, extra = int(rng.integers(1, 6)), int(rng.integers(0, 6))
+        junk = rng.integers(0, model.vocab_size, extra).tolist()
+        rows.append(model.forward(ids[position : position + keep] + junk, cache)[:keep])
+        position += keep
+        cache.truncate(position)
+    assert np.array_equal(np.concatenate(rows), one_at_a_time(model, ids, 50)[: position - 50])
+
+
+def test_threads_do_not_change_a_bit() -> None:
+    """Splitting panels over two threads gives the bits of one."""
+    config = llama_config(20_000, 256, 2, 4, 4, 64, 4096)
+    ids = np.random.default_rng(0).integers(0, config.vocab_size, 60).tolist()
+    one, two = (in_windows(random_model(config, threads=threads), ids, 1, 5) for threads in (1, 2))
+    assert np.array_equal(one, two)
+
+
+def test_gpt2_windows_equal_single_rows() -> None:
+    """The other family keeps the promise too."""
+    model = Transformer(gpt2_config(), weights_of(gpt2_reference()), threads=1)
+    ids = np.random.default_rng(5).integers(0, 300, 200).tolist()
+    assert np.array_equal(one_at_a_time(model, ids, 20), in_windows(model, ids, 20, 5))
+
+
+def test_long_contexts_are_attended_in_runs_of_keys() -> None:
+    """Beyond the keys that one small product takes, sums over runs of keys still give equal bits."""
+    config = ModelConfig("llama", 300, 128, 1, 2, 1, 128, 128, 2048)
+    model = random_model(config)
+    ids = np.random.default_rng(6).integers(0, 300, 1300).tolist()
+    assert np.array_equal(one_at_a_time(model, ids, 1200), in_windows(model, ids, 1200, 9))
+
+
+def test_the_self_test_sees_a_broken_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A matmul whose rows depend on their number is caught."""
+    model = random_model(llama_config(64, 64, 1, 2, 2, 32, 64))
+    layer = model._stack.head
+    assert windows_equal_rows([layer], 32)
+    honest = np.matmul
+
+    def rounding_with_rows(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        return honest(a, b) * np.float32(1 + 1e-7 * len(a))
+
+    monkeypatch.setattr("specdec.model.selftest.np.matmul", rounding_with_rows)
+    assert not windows_equal_rows([layer], 32)
+
+
+def test_without_the_promise_logits_stay_within_rounding(model: Transformer) -> None:
+    """`exact=False` changes logits by rounding at most."""
+    ids = np.random.default_rng(8).integers(0, model.vocab_size, 30).tolist()
+    cache = model.new_cache(30)
+    model.forward(ids[:1], cache, logits=0)
+    loose = np.concatenate([model.forward([token], cache, exact=False) for token in ids[1:]])
+    assert np.abs(loose - in_windows(model, ids, 1, 5)).max() < 1e-3

@@ -3,6 +3,8 @@
 M rows, H query heads in G groups that share a kv head, D head dim, S keys.
 """
 
+from functools import cache
+
 import numpy as np
 
 from specdec.model.cache import KVCache
@@ -11,7 +13,7 @@ from specdec.model.operations import F32, softmax_unnormalised
 from specdec.model.window import Segment, Window
 
 
-def attend(queries: F32, cache: KVCache, layer: int, window: Window) -> F32:
+def attend(queries: F32, kv: KVCache, layer: int, window: Window) -> F32:
     """Attention of M scaled queries over the cache, the window's own keys included. [M, H, D] -> [M, H·D]"""
     rows, heads, dim = queries.shape
     out = np.empty((rows, heads, dim), np.float32)
@@ -19,15 +21,15 @@ def attend(queries: F32, cache: KVCache, layer: int, window: Window) -> F32:
         part = segment.rows
         if part.stop - part.start == 1 and rows > 1:  # a lone row among others: run it twice, like any lone row
             twice = np.repeat(queries[part], 2, axis=0)
-            out[part] = _attend_segment(twice, np.empty_like(twice), cache, layer, segment)[:1]
+            out[part] = _attend_segment(twice, np.empty_like(twice), kv, layer, segment)[:1]
         else:
-            _attend_segment(queries[part], out[part], cache, layer, segment)
+            _attend_segment(queries[part], out[part], kv, layer, segment)
     return out.reshape(rows, heads * dim)
 
 
-def _attend_segment(queries: F32, out: F32, cache: KVCache, layer: int, segment: Segment) -> F32:
+def _attend_segment(queries: F32, out: F32, kv: KVCache, layer: int, segment: Segment) -> F32:
     """Fill `out`, (M, H, D), with the attention of `queries`, (M, H, D)."""
-    keys, values = cache.keys[layer][:, None], cache.values[layer][:, None]  # (G, 1, D, S), (G, 1, S, D)
+    keys, values = kv.keys[layer][:, None], kv.values[layer][:, None]  # (G, 1, D, S), (G, 1, S, D)
     by_head = _by_head(queries, keys.shape[0])  # (G, H/G, M, D)
     result = _by_head(out, keys.shape[0])  # a view of `out`
     chunks = _key_chunks(segment.keys, queries.shape[-1])
@@ -49,6 +51,7 @@ def _by_head(rows: F32, groups: int) -> F32:
     return rows.reshape(count, groups, heads // groups, dim).transpose(1, 2, 0, 3)
 
 
+@cache
 def _key_chunks(keys: int, head_dim: int) -> list[slice]:
     """Runs of keys short enough for the small-matrix kernels with any window of rows."""
     size = max(64, SMALL_PRODUCT // (MAX_WINDOW * head_dim) // 64 * 64)

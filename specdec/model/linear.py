@@ -42,8 +42,11 @@ class Linear:
         rows, count = x.shape[0], self.panels.shape[0]
         out = np.empty((rows, count * self.width), np.float32)
         stacked = out.reshape(rows, count, self.width).transpose(1, 0, 2)  # (P, M, W), a view
-        for part in self._row_parts(rows):
-            self._multiply(x[part], stacked[:, part])
+        if self.max_rows < rows <= MAX_WINDOW:  # too tall for the small kernels: even parts of two rows or more
+            for part in even_slices(rows, -(-rows // self.max_rows)):
+                self._multiply(x[part], stacked[:, part])
+        else:
+            self._multiply(x, stacked)
         result = out[:, : self.outputs]
         if self.bias is not None:
             result += self.bias
@@ -53,12 +56,6 @@ class Linear:
         """Rows `index` of W, [n] -> [n, K]: the embedding of those tokens where the table is also the output."""
         ids = np.asarray(index)
         return self.panels[ids // self.width, :, ids % self.width]
-
-    def _row_parts(self, rows: int) -> list[slice]:
-        """A window too tall for the small kernels is cut into even parts of two rows or more; prefill is not."""
-        if rows <= self.max_rows or rows > MAX_WINDOW:
-            return [slice(0, rows)]
-        return even_slices(rows, -(-rows // self.max_rows))
 
     def _multiply(self, x: F32, out: F32) -> None:
         if self._workers is None:

@@ -1,11 +1,11 @@
-"""The real SmolLM2-135M-Instruct: fetched once for all tests, then read from the cache."""
+"""The real SmolLM2-135M-Instruct, fetched once for all tests, and the bundled pair."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from specdec.checkpoints import fetch
+from specdec import LanguageModel, load_model
+from specdec.checkpoints import DEFAULT_DRAFT, DEFAULT_TARGET, fetch
 from specdec.checkpoints.checkpoint import Checkpoint, open_checkpoint
 from specdec.model import Transformer
 
@@ -24,5 +24,16 @@ def checkpoint() -> Checkpoint:
 
 
 @pytest.fixture(scope="session")
-def network(checkpoint: Checkpoint) -> Iterator[Transformer]:
-    yield Transformer(checkpoint.config, checkpoint.weights)
+def smollm2() -> LanguageModel:
+    return load_model(NAME)
+
+
+@pytest.fixture(scope="session")
+def network(smollm2: LanguageModel) -> Transformer:
+    return smollm2.network
+
+
+@pytest.fixture(scope="session")
+def bundled() -> tuple[LanguageModel, LanguageModel]:
+    """Target and draft."""
+    return load_model(DEFAULT_TARGET), load_model(DEFAULT_DRAFT)

@@ -1,0 +1,62 @@
+"""Refusing a model that does not fit, before any of it is read."""
+
+from pathlib import Path
+
+from specdec.errors import MemoryLimitError
+
+OVERHEAD = 1.15  # beside the weights: the largest tensor once more while loading, and the first cache
+
+_PROC = Path("/proc/meminfo")
+_CGROUPS = (
+    (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory.current")),
+    (
+        Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"),
+        Path("/sys/fs/cgroup/memory/memory.usage_in_bytes"),
+    ),
+)
+
+
+def require_memory(name: str, parameters: int, available: int | None) -> None:
+    """Raise MemoryLimitError unless so many float32 fit into `available` bytes; None means that nobody knows."""
+    needed = int(4 * parameters * OVERHEAD)
+    if available is not None and needed > available:
+        raise MemoryLimitError(
+            f"{name} needs {_mebibytes(needed)} of memory ({parameters:,} parameters as float32), "
+            f"{_mebibytes(available)} are available"
+        )
+
+
+def available_bytes() -> int | None:
+    """Memory that a process may still take, by the kernel and by its container's limit; None where unknown."""
+    known = [
+        value for value in (_from_kernel(_PROC), *(_from_container(*pair) for pair in _CGROUPS)) if value is not None
+    ]
+    return min(known, default=None)
+
+
+def _from_kernel(meminfo: Path) -> int | None:
+    for line in _lines(meminfo):
+        if line.startswith("MemAvailable:"):
+            return int(line.split()[1]) * 1024
+    return None
+
+
+def _from_container(limit: Path, usage: Path) -> int | None:
+    """What a cgroup leaves; page cache, which counts as used, can be given back."""
+    numbers = [int(line) for path in (limit, usage) for line in _lines(path)[:1] if line.isdecimal()]
+    if len(numbers) < 2:
+        return None
+    stat = dict(line.split()[:2] for line in _lines(usage.with_name("memory.stat")) if " " in line)
+    cached = int(stat.get("inactive_file", stat.get("total_inactive_file", "0")))
+    return max(0, numbers[0] - numbers[1] + cached)
+
+
+def _lines(path: Path) -> list[str]:
+    try:
+        return path.read_text().splitlines()
+    except OSError:
+        return []
+
+
+def _mebibytes(count: int) -> str:
+    return f"{count / 2**20:,.0f} MiB"

@@ -5,6 +5,7 @@ believed beyond that.
 """
 
 import json
+import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from functools import cached_property
@@ -15,6 +16,9 @@ from specdec.errors import RequestError
 from specdec.records import Finished, FinishReason, Proposal, Record, Round, Started, Stats, Token
 
 T = TypeVar("T")
+_HINTS: dict[type, dict[str, Any]] = {
+    kind: get_type_hints(kind) for kind in (Started, Round, Finished, Token, Proposal)
+}
 
 
 @dataclass(frozen=True)
@@ -83,7 +87,7 @@ class Trace:
     def from_json(cls, text: str) -> Self:
         """Read what `to_json` wrote; RequestError naming the field where it is something else."""
         try:
-            data = json.loads(text)
+            data = json.loads(text, parse_constant=_refuse)
         except (ValueError, RecursionError) as error:
             raise RequestError(f"this is not a trace: {error}") from error
         if not isinstance(data, dict):
@@ -92,6 +96,10 @@ class Trace:
         rounds = tuple(_build(Round, step, f"rounds[{i}]") for i, step in enumerate(_list(data, "rounds")))
         renamed = data | {"reason": data.get("finish_reason")}
         return cls(started, rounds, _build(Finished, renamed, "trace"), _numbers(data.get("measurements", {})))
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(f"JSON has no {constant}")
 
 
 def _list(data: Mapping[str, Any], name: str) -> list[Any]:
@@ -111,7 +119,7 @@ def _build(kind: type[T], data: Any, where: str) -> T:
     """An instance of a record class from a JSON object, every field checked against its annotation."""
     if not isinstance(data, dict):
         raise RequestError(f"this is not a trace: {where} must be an object")
-    hints = get_type_hints(kind)
+    hints = _HINTS[kind]
     values = {
         spec.name: _value(hints[spec.name], data[spec.name], f"{where}.{spec.name}")
         for spec in fields(kind)  # type: ignore[arg-type]
@@ -137,7 +145,7 @@ def _value(hint: Any, value: Any, where: str) -> Any:
 
 
 def _is(value: Any, hint: Any) -> bool:
-    """Whether a JSON value is of an annotated type; an int passes for a float, a bool for neither."""
+    """Whether a JSON value is of an annotated type; an int passes for a float, a bool for neither, 1e999 for none."""
     origin = get_origin(hint)
     if origin is Literal:
         return value in get_args(hint)
@@ -148,5 +156,5 @@ def _is(value: Any, hint: Any) -> bool:
     if hint is type(None):
         return value is None
     if hint is float:
-        return isinstance(value, int | float) and not isinstance(value, bool)
+        return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
     return isinstance(value, hint) and not (hint is int and isinstance(value, bool))

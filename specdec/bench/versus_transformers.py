@@ -25,7 +25,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         os.environ[name] = str(options.threads)  # before NumPy is imported
     from specdec.bench.reference import as_transformers
     from specdec.checkpoints.checkpoint import open_checkpoint
-    from specdec.checkpoints.fetch import resolve
+    from specdec.checkpoints.locate import resolve
     from specdec.model import Transformer
 
     checkpoint = open_checkpoint(resolve(options.target))

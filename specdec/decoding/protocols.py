@@ -4,7 +4,7 @@ T tokens fed, V vocabulary.
 """
 
 from collections.abc import Sequence
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,9 +50,9 @@ class Network(Protocol):
         ...
 
     def forward(
-        self, tokens: Sequence[int], cache: Cache, *, logits: int | None = None, exact: bool = True
+        self, tokens: Sequence[int], cache: Any, *, logits: int | None = None, exact: bool = True
     ) -> NDArray[np.float32]:
-        """Feed T ≥ 1 tokens behind what `cache` holds and extend it by T.
+        """Feed T ≥ 1 tokens behind what `cache`, one of this network's own, holds and extend it by T.
 
         Returns logits of the last `logits` rows, (logits, V); all T where None; 0 skips the output layer.
         """
@@ -142,6 +142,10 @@ class DraftSession(Protocol):
     @property
     def context_length(self) -> int | None:
         """Longest text it can propose for; None where it does not care."""
+        ...
+
+    def prefill(self, prompt: Sequence[int]) -> None:
+        """Take in the prompt before the first round, so that the first draft costs no more than the others."""
         ...
 
     def propose(self, tokens: Sequence[int], k: int) -> Draft:

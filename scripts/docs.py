@@ -1,0 +1,101 @@
+"""Writes the parts of the documentation that come from the program itself, so that they cannot be untrue.
+
+    python scripts/docs.py
+
+`docs/cli.md` is made from the command line's own help; in README.md the block behind the Python example becomes what
+that example prints. Tests fail where either is stale.
+"""
+
+import argparse
+import io
+import re
+import sys
+from contextlib import redirect_stdout
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from specdec.cli.options import build_parser  # noqa: E402
+
+CLI_PAGE = ROOT / "docs" / "cli.md"
+README = ROOT / "README.md"
+EXAMPLE = re.compile(r"```python\n(?P<code>.*?)```\n\n```text\n(?P<output>.*?)```", re.DOTALL)
+HEAD = """# The command line
+
+Made by `python scripts/docs.py` from the program's own help.
+
+| status | meaning |
+| --- | --- |
+| 0 | done |
+| 1 | it failed, after one sentence on standard error |
+| 2 | the arguments cannot be meant |
+| 130 | Ctrl-C |
+| 141 | nobody reads the output any more |
+"""
+
+
+def cli_page() -> str:
+    """docs/cli.md as it should be."""
+    page = "\n".join([HEAD, *map(_command, commands())])
+    return re.sub(r"\n{3,}", "\n\n", page).rstrip() + "\n"
+
+
+def commands() -> list[argparse.ArgumentParser]:
+    """The parser of each command."""
+    actions = build_parser()._actions
+    found = next(action for action in actions if isinstance(action, argparse._SubParsersAction))
+    return list(found.choices.values())
+
+
+def _command(parser: argparse.ArgumentParser) -> str:
+    name = parser.prog.replace("specdec", "python -m specdec")
+    return "\n".join([f"## `{name}`\n", f"{parser.description}\n", *map(_group, parser._action_groups)])
+
+
+def _group(group: argparse._ArgumentGroup) -> str:
+    actions = [action for action in group._group_actions if not isinstance(action, argparse._HelpAction)]
+    if not actions:
+        return ""
+    named = group.title not in ("options", "positional arguments")
+    title = f"**{group.title}** {group.description or ''}".rstrip() + "\n" if named else ""
+    rows = [f"| `{_call(action)}` | {_help(action)} |" for action in actions]
+    return "\n".join([title, "| option | meaning |", "| --- | --- |", *rows, ""])
+
+
+def _call(action: argparse.Action) -> str:
+    if not action.option_strings:
+        return str(action.dest).upper()
+    value = "{" + ",".join(action.choices) + "}" if action.choices else action.metavar
+    return " ".join([", ".join(action.option_strings), *([str(value)] if action.nargs != 0 and value else [])])
+
+
+def _help(action: argparse.Action) -> str:
+    return ((action.help or "") % vars(action)).replace("|", "\\|")
+
+
+def example() -> tuple[str, str]:
+    """The README's Python example, and what the README says it prints."""
+    found = EXAMPLE.search(README.read_text(encoding="utf-8"))
+    if found is None:
+        raise SystemExit("README.md has no python block with a text block behind it")
+    return found["code"], found["output"]
+
+
+def example_output() -> str:
+    """What the example really prints."""
+    with redirect_stdout(io.StringIO()) as said:
+        exec(compile(example()[0], str(README), "exec"), {})
+    return said.getvalue()
+
+
+def main() -> None:
+    """Write both."""
+    CLI_PAGE.write_text(cli_page(), encoding="utf-8")
+    text, (code, old) = README.read_text(encoding="utf-8"), example()
+    block = f"```python\n{code}```\n\n```text\n"
+    README.write_text(text.replace(f"{block}{old}```", f"{block}{example_output()}```"), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -66,7 +66,8 @@ class MissingExtraError(SpecdecError, ImportError):
     """An optional package is missing."""
 
     def __init__(self, package: str, extra: str) -> None:
-        super().__init__(f'{package} is not installed: pip install "specdec[{extra}]"')
+        command = f"pip install '.[{extra}]'"
+        super().__init__(f"{package} is not installed: run {command} in the project's folder")
 
 
 class BusyError(SpecdecError):

@@ -55,7 +55,7 @@ def test_a_missing_package_is_named_with_its_remedy(tmp_path: Path, package: str
     metadata = tokenizer_metadata(bpe(), "gpt-2")
     file = to_gguf(llama_reference(vocab_size=400), tmp_path / "m.gguf", "llama", metadata=metadata)
     wanted = {"tokenizers": DEFAULT_DRAFT, "gguf": file, "huggingface_hub": "org/name"}[package]
-    assert run(ATTEMPT, wanted) == f'{package} is not installed: pip install "specdec[models]"'
+    assert run(ATTEMPT, wanted) == f"{package} is not installed: run pip install '.[models]' in the project's folder"
 
 
 def test_a_model_for_ids_needs_numpy_alone(tmp_path: Path) -> None:

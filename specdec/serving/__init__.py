@@ -1,1 +1,13 @@
-"""Under construction."""
+"""The one door to an engine: admission, limits, deadline, cancellation, and the models that are kept.
+
+Read in this order: `settings.py`, `gate.py` (who is next), `store.py` and `catalogue.py` (which models are kept,
+which are on offer), `service.py` (a request from the door to its last record). No network here.
+"""
+
+from specdec.serving.catalogue import Offer, catalogue
+from specdec.serving.gate import Gate, Ticket
+from specdec.serving.service import GenerationRequest, Service
+from specdec.serving.settings import Settings
+from specdec.serving.store import ModelStore
+
+__all__ = ["Gate", "GenerationRequest", "ModelStore", "Offer", "Service", "Settings", "Ticket", "catalogue"]

@@ -1,0 +1,27 @@
+"""Which models a page or an API may offer: those that are on this machine, and those its owner named."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+Role = Literal["target", "draft", "either"]
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """A model on offer. `parameters` None: not known before it is loaded."""
+
+    name: str
+    parameters: int | None = None
+    role: Role = "either"
+
+
+def catalogue(named: Iterable[str] = ()) -> tuple[Offer, ...]:
+    """Bundled and downloaded models, the defaults first, then `named` ones (known names, folders, .gguf files)."""
+    from specdec.checkpoints import DEFAULT_DRAFT, DEFAULT_TARGET, known_models
+
+    wanted = tuple(named)
+    known = {model.name: model for model in known_models() if model.path is not None or model.name in wanted}
+    first = [name for name in (DEFAULT_TARGET, DEFAULT_DRAFT) if name in known]
+    offers = [Offer(name, known[name].parameters or None, known[name].role) for name in dict.fromkeys([*first, *known])]
+    return (*offers, *(Offer(name) for name in dict.fromkeys(wanted) if name not in known))

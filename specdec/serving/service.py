@@ -1,0 +1,186 @@
+"""A request from the door to its last record: limits, a place in the line, models, and the engine's own stream.
+
+A stream is a plain generator. Whoever stops pulling and closes it (or drops it, or raises) frees the place at once;
+a set cancel flag or the deadline ends it before the next round with a `Finished` of its own.
+"""
+
+import time
+from collections.abc import Callable, Generator, Iterable, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+
+from specdec.config import SamplingParams, SpeculativeConfig
+from specdec.decoding import Engine, ModelDrafter, NgramDrafter
+from specdec.decoding.protocols import Codec, Drafter, Model
+from specdec.errors import NotFoundError, RequestError
+from specdec.records import Finished, FinishReason, Record, Round, Started
+from specdec.serving.catalogue import Offer
+from specdec.serving.gate import Gate, Ticket
+from specdec.serving.settings import Settings
+from specdec.serving.store import Loader, ModelStore
+
+Cancelled = Callable[[], bool]
+POLL_S = 0.05
+NO_MODEL_DRAFTS = ("none", "ngram")
+
+
+def never() -> bool:
+    """A cancel flag that nobody sets."""
+    return False
+
+
+@dataclass(frozen=True, slots=True)
+class GenerationRequest:
+    """What is asked for. `draft` is "none", "ngram" or a model's name; `chat` applies the target's chat template."""
+
+    prompt: str
+    target: str
+    draft: str = "none"
+    chat: bool = False
+    params: SamplingParams = field(default_factory=SamplingParams)
+    speculation: SpeculativeConfig = field(default_factory=SpeculativeConfig)
+
+
+class Service:
+    """The one door to an engine. Safe to share between threads.
+
+    `loader` turns a name into a model (default: `specdec.checkpoints.load_model`). `offers` are the models that
+    requests may use; None allows whatever the loader finds, which is right for a user's own command line only.
+    """
+
+    def __init__(
+        self,
+        settings: Settings | None = None,
+        loader: Loader | None = None,
+        offers: Sequence[Offer] | None = None,
+    ) -> None:
+        self.settings = settings or Settings()
+        self.offers = () if offers is None else tuple(offers)
+        self._allowed = None if offers is None else {offer.name for offer in offers}
+        self._gate = Gate(self.settings.queue_limit)
+        self._engines: dict[tuple[str, str], Engine] = {}
+        self._store = ModelStore(loader or self._load, self.settings.model_memory_mb * 1_000_000)
+
+    def join(self) -> Ticket:
+        """A place in the line, for callers that want to see it move; BusyError where the line is full."""
+        return self._gate.join()
+
+    def holds(self, *names: str) -> bool:
+        """Whether all these models are in memory, so that a request for them need not load anything."""
+        return set(names) <= {*self._store.names, *NO_MODEL_DRAFTS}
+
+    def check(self, request: GenerationRequest) -> None:
+        """Raise RequestError or NotFoundError where a request breaks a limit that can be told without a model."""
+        limits = self.settings
+        if len(request.prompt) > limits.max_prompt_characters:
+            raise RequestError(
+                f"the prompt has {len(request.prompt):,} characters, {limits.max_prompt_characters:,} are allowed"
+            )
+        if request.params.max_tokens > limits.max_new_tokens:
+            raise RequestError(
+                f"max_tokens is {request.params.max_tokens:,}, {limits.max_new_tokens:,} are allowed here"
+            )
+        drafts = () if request.draft in NO_MODEL_DRAFTS else (request.draft,)
+        for name in (request.target, *drafts):
+            if self._allowed is not None and name not in self._allowed:
+                raise NotFoundError(f"there is no model {name[:80]!r} here")
+
+    def stream(
+        self, request: GenerationRequest, *, cancelled: Cancelled = never, ticket: Ticket | None = None
+    ) -> Generator[Record, None, None]:
+        """Stream a generation, waiting for its turn first (with the caller's `ticket`, or one of its own).
+
+        `cancelled` is asked before every round; a run cancelled before its turn is a single `Finished`. Limits are
+        checked here and now, all else when the first record is pulled: BusyError, LoadError, ContextError, ….
+        """
+        self.check(request)
+        return self._stream(request, cancelled, ticket)
+
+    def warm_up(self, target: str, draft: str) -> None:
+        """Load two models and take one step with them, so that the first request finds everything ready."""
+        request = GenerationRequest("Once", target, draft, params=SamplingParams(max_tokens=2))
+        with closing(self.stream(request)) as records:
+            for _ in records:
+                pass
+
+    def _stream(
+        self, request: GenerationRequest, cancelled: Cancelled, ticket: Ticket | None
+    ) -> Generator[Record, None, None]:
+        with ticket or self.join() as place:
+            while not place.wait(POLL_S):
+                if cancelled():
+                    yield Finished("cancelled", (), "")
+                    return
+            engine = self._engine(request.target, request.draft)
+            prompt = _templated(engine.target, request.prompt) if request.chat else request.prompt
+            run = engine.stream(prompt, request.params, request.speculation)
+            yield from _watched(run, engine.target.tokenizer, cancelled, self.settings.max_seconds)
+
+    def _engine(self, target: str, draft: str) -> Engine:
+        """The engine of a pair, the same one each time, because it remembers how long the pair's passes take."""
+        model, drafter = self._store.get(target), self._drafter(draft)
+        self._engines = {pair: engine for pair, engine in self._engines.items() if self.holds(*pair)}
+        engine = self._engines.get((target, draft))
+        if engine is None or engine.target is not model:
+            engine = self._engines[target, draft] = Engine(model, drafter)
+        return engine
+
+    def _drafter(self, name: str) -> Drafter | None:
+        if name == "none":
+            return None
+        return NgramDrafter() if name == "ngram" else ModelDrafter(self._store.get(name))
+
+    def _load(self, name: str) -> Model:
+        from specdec.checkpoints import load_model
+
+        return load_model(name, threads=self.settings.threads or None)
+
+
+def _templated(target: Model, prompt: str) -> list[int]:
+    """The prompt as one user message in the target's own chat template."""
+    codec = target.tokenizer
+    if not getattr(codec, "has_chat_template", False):
+        raise RequestError(f"{target.name} has no chat template: switch chat off")
+    ids: list[int] = codec.apply_chat_template([{"role": "user", "content": prompt}])  # type: ignore[union-attr]
+    return ids
+
+
+def _watched(
+    run: Generator[Record, None, None], codec: Codec | None, cancelled: Cancelled, seconds: float
+) -> Generator[Record, None, None]:
+    """The run's records, cut before the next round once it is cancelled or its time is up."""
+    ends = time.monotonic() + seconds
+    said: list[Round] = []
+    with closing(run):
+        for record in run:
+            yield _announced(record, seconds) if isinstance(record, Started) else record
+            if isinstance(record, Finished):
+                return
+            if isinstance(record, Round):
+                said.append(record)
+            if cancelled():
+                yield _cut(said, codec, "cancelled")
+                return
+            if time.monotonic() > ends:
+                yield _cut(said, codec, "length")
+                return
+
+
+def _announced(started: Started, seconds: float) -> Started:
+    """What is in force, with the deadline: a run that it cuts ends with reason "length"."""
+    return replace(started, settings={**started.settings, "max_seconds": seconds})
+
+
+def _cut(said: Iterable[Round], codec: Codec | None, reason: FinishReason) -> Finished:
+    """The last record of a run that ends here; text that its rounds held back is its tail."""
+    rounds = tuple(said)
+    ids = tuple(token.id for step in rounds for token in step.tokens)
+    text = "".join(step.text for step in rounds)
+    whole = _decoded(codec, ids) if codec else text
+    tail = whole[len(text) :] if whole.startswith(text) else ""
+    return Finished(reason, ids, text + tail, tail)
+
+
+def _decoded(codec: Codec, ids: tuple[int, ...]) -> str:
+    decoder = codec.decoder()
+    return "".join(map(decoder.push, ids)) + decoder.flush()

@@ -1,0 +1,25 @@
+"""Which models are on offer: those that are here, and those that were named."""
+
+from specdec.checkpoints import DEFAULT_DRAFT, DEFAULT_TARGET
+from specdec.serving import Offer, catalogue
+
+
+def test_the_bundled_pair_comes_first():
+    """The defaults lead, with their sizes and roles, so that a page's first choice needs no download."""
+    target, draft = catalogue()[:2]
+    assert (target.name, target.role) == (DEFAULT_TARGET, "target")
+    assert (draft.name, draft.role) == (DEFAULT_DRAFT, "draft")
+    assert target.parameters is not None
+    assert draft.parameters is not None
+    assert target.parameters > 4 * draft.parameters > 0
+
+
+def test_named_models_are_added_once_and_nothing_else_is_invented():
+    """A folder or file is offered as it was named; a known model comes with its size, downloaded or not."""
+    here = catalogue()
+    offers = catalogue(["some/folder", "gpt2", "some/folder", DEFAULT_TARGET])
+    assert offers[-1] == Offer("some/folder")
+    assert [offer.name for offer in offers].count("some/folder") == 1
+    assert [offer.name for offer in offers].count(DEFAULT_TARGET) == 1
+    assert next(offer for offer in offers if offer.name == "gpt2").parameters == 124_439_808
+    assert {offer.name for offer in offers} == {offer.name for offer in here} | {"some/folder", "gpt2"}

@@ -1,1 +1,15 @@
-"""Under construction."""
+"""The page: a Gradio app in which speculative decoding can be watched.
+
+Read in this order: `view.py` (records to what the page draws), `charts.py` (its two charts), `page.py` (the Blocks),
+`server.py` (the web application around it). What the browser does with it is in `assets/page/`.
+"""
+
+import os
+
+# Read by Gradio and the Hub's client when they are imported, so before anything in here imports them.
+os.environ.update(
+    GRADIO_ANALYTICS_ENABLED="False",
+    GRADIO_RUN_HISTORY="False",
+    GRADIO_SSR_MODE="false",
+    HF_HUB_DISABLE_TELEMETRY="1",
+)

@@ -1,0 +1,60 @@
+"""The demo: `python app.py`, then open the address it prints.
+
+Options come from the command line, then from the environment (GRADIO_SERVER_NAME, GRADIO_SERVER_PORT, CPU_CORES, and
+SPECDEC_… for limits, see `specdec/serving/settings.py`). Thread counts are set before NumPy is imported, because it
+reads them only then; Gradio's switches are set by `specdec.ui`, before it imports Gradio.
+"""
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+
+THREAD_VARIABLES = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
+
+
+def options(arguments: Sequence[str] | None = None) -> argparse.Namespace:
+    """The command line, its defaults taken from the environment."""
+    parser = argparse.ArgumentParser(description="Speculative decoding in NumPy, to be watched in a browser.")
+    parser.add_argument(
+        "--host", default=os.environ.get("GRADIO_SERVER_NAME", "127.0.0.1"), help="address to listen on"
+    )
+    parser.add_argument(
+        "--port", type=int, default=os.environ.get("GRADIO_SERVER_PORT", "7860"), help="port to listen on"
+    )
+    parser.add_argument("--threads", type=int, default=os.environ.get("CPU_CORES"), help="threads for the arithmetic")
+    parser.add_argument(
+        "--model",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="offer this model too: a name, folder or .gguf file",
+    )
+    return parser.parse_args(arguments)
+
+
+def limit_threads(threads: int | None) -> None:
+    """Set what NumPy's libraries read when they are imported, and the engine's own number."""
+    if threads:
+        os.environ.update(dict.fromkeys(THREAD_VARIABLES, str(threads)))
+        os.environ.setdefault("SPECDEC_THREADS", str(threads))
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the demo; the exit status."""
+    chosen = options(arguments)
+    limit_threads(chosen.threads)
+    from specdec.errors import SpecdecError
+    from specdec.serving import Service, Settings, catalogue
+    from specdec.ui.server import serve
+
+    try:
+        serve(Service(Settings.from_environment(), offers=catalogue(chosen.model)), chosen.host, chosen.port)
+    except SpecdecError as error:
+        print(f"specdec: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

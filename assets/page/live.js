@@ -1,0 +1,121 @@
+// The live panel: reads the text of events that the server grows, a JSON object a line, and draws what is new.
+//
+// Text from a prompt or a model is only ever set through textContent. The value grows at its end; where it does not
+// go on from what was read (a new run), everything starts over.
+
+import { Charts } from "./charts.js";
+import { TokenView } from "./tokens.js";
+
+const RUNNING = new Set(["waiting", "running"]);
+
+/** Called once by Gradio's component: `element` holds live.html, `props.value` the events, `watch` reports changes. */
+export function start(element, props, watch) {
+  const panel = new Panel(element.querySelector(".sd"), props.figures);
+  let seen = "";
+  let unread = [];
+  let asked = false;
+
+  function draw() {
+    asked = false;
+    const events = unread;
+    unread = [];
+    panel.show(events);
+  }
+
+  function read() {
+    const value = props.value || "";
+    if (!value.startsWith(seen)) seen = "";
+    const fresh = value.slice(seen.length).split("\n").filter(Boolean);
+    seen = value;
+    unread.push(...fresh.map((line) => JSON.parse(line)));
+    if (!asked) requestAnimationFrame(draw);
+    asked = true;
+  }
+
+  watch("value", read);
+  read();
+}
+
+class Panel {
+  constructor(root, figures) {
+    this.root = root;
+    this.status = root.querySelector(".sd-status");
+    this.alert = root.querySelector(".sd-alert");
+    this.about = root.querySelector(".sd-about");
+    this.tokens = new TokenView(root);
+    this.charts = new Charts(root, figures);
+    const refused = root.querySelector(".sd-refused");
+    refused.addEventListener("change", () => root.classList.toggle("sd-clean", !refused.checked));
+    this.say("idle", "Press Generate and watch each guess being judged.");
+  }
+
+  show(events) {
+    for (const event of events) this[event.event]?.(event);
+    this.tokens.flush();
+    this.charts.flush(!RUNNING.has(this.root.dataset.state));
+  }
+
+  say(state, text) {
+    this.root.dataset.state = state;
+    this.status.textContent = text;
+  }
+
+  // One method for each kind of event, in the order in which they come.
+
+  begin() {
+    this.root.dataset.run = Number(this.root.dataset.run || 0) + 1; // which run of this page it is, for tests
+    this.alert.hidden = true;
+    this.about.textContent = "";
+    this.tokens.reset();
+    this.charts.reset();
+    this.figures({ speed: "–", acceptance: "–", length: "–", rounds: "–", ttft: "–" });
+    this.say("running", "Starting …");
+    this.reveal();
+  }
+
+  waiting({ place }) {
+    const others = place === 1 ? "one run is" : `${place} runs are`;
+    this.say("waiting", `Waiting for its turn: ${others} before this one.`);
+  }
+
+  loading() {
+    this.say("running", "Loading the models …");
+  }
+
+  start({ prompt, about, note }) {
+    this.tokens.prompt(prompt);
+    this.inForce = note ? `${about} · ${note}` : about;
+    this.about.textContent = this.inForce;
+    this.say("running", "Generating …");
+  }
+
+  round({ n, chips, figures, points, fault }) {
+    if (fault) this.about.textContent = `${this.inForce} · round ${n + 1} had no drafts: ${fault}`;
+    this.tokens.add(n, chips);
+    this.charts.add(n, points);
+    this.figures(figures);
+  }
+
+  end({ reason, text }) {
+    this.say(reason === "cancelled" ? "stopped" : "done", text);
+  }
+
+  error({ text }) {
+    this.alert.textContent = text;
+    this.alert.hidden = false;
+    this.say("error", "Nothing was lost: change what is wrong and generate again.");
+    this.alert.scrollIntoView({ block: "nearest" });
+  }
+
+  figures(values) {
+    for (const [name, text] of Object.entries(values)) {
+      this.root.querySelector(`[data-figure="${name}"]`).textContent = text;
+    }
+  }
+
+  /** On a small screen the result lies below the button: bring it into sight. */
+  reveal() {
+    const top = this.root.getBoundingClientRect().top;
+    if (top > window.innerHeight * 0.6) this.root.scrollIntoView({ block: "start", behavior: "smooth" });
+  }
+}

@@ -1,0 +1,178 @@
+// The tokens as they are judged: a list of small pieces of text, each with its kind, its figures and a tooltip.
+
+const KINDS = {
+  a: ["accepted", "a draft that was kept"],
+  r: ["rejected", "a draft that was refused"],
+  c: ["recovered", "sampled by the target in place of the refused draft"],
+  b: ["bonus", "sampled by the target after all drafts were kept"],
+  p: ["plain", "sampled by the target, nothing was drafted"],
+  d: ["discarded", "a draft that was never judged"],
+};
+const REFUSED = new Set(["rejected", "discarded"]);
+const NEAR_END = 40; // pixels: closer to its end than this, the text follows what is added
+
+export class TokenView {
+  constructor(root) {
+    this.root = root;
+    this.text = root.querySelector(".sd-text");
+    this.list = root.querySelector(".sd-tokens");
+    this.tip = new Tip(root.querySelector(".sd-tip"), this.list);
+    this.fresh = document.createDocumentFragment();
+    this.counts = {};
+    this.list.addEventListener("keydown", (event) => this.walk(event));
+    this.text.addEventListener("scroll", () => this.look(), { passive: true });
+    this.reset();
+  }
+
+  /** Whoever scrolls back to read is left there; at its end the text follows what is added. */
+  look() {
+    this.follow = this.text.scrollHeight - this.text.scrollTop - this.text.clientHeight < NEAR_END;
+  }
+
+  reset() {
+    this.follow = true;
+    this.tip.hide();
+    this.list.replaceChildren();
+    this.fresh.replaceChildren();
+    this.root.querySelector(".sd-prompt").textContent = "";
+    for (const [name] of Object.values(KINDS)) this.counts[name] = 0;
+    this.tell();
+  }
+
+  prompt(text) {
+    this.root.querySelector(".sd-prompt").textContent = text;
+  }
+
+  /** A round's tokens. A line that its last token breaks is broken behind the discarded drafts, which come later. */
+  add(round, chips) {
+    let breaks = "";
+    for (const [code, text, ...judgement] of chips) {
+      if (code !== "d") {
+        if (breaks) this.fresh.append(gap(breaks));
+        breaks = code === "r" ? "" : text.match(/\n*$/)[0];
+      }
+      this.fresh.append(...this.piece(round, code, text, judgement));
+    }
+    if (breaks) this.fresh.append(gap(breaks));
+  }
+
+  /** Put what was added since into the page, in one go. */
+  flush() {
+    if (!this.fresh.childNodes.length) return;
+    const first = !this.list.firstElementChild;
+    this.list.append(this.fresh);
+    if (first) this.list.querySelector(".sd-token").tabIndex = 0;
+    if (this.follow) this.text.scrollTop = this.text.scrollHeight;
+    this.tell();
+  }
+
+  tell() {
+    for (const [name, count] of Object.entries(this.counts)) {
+      this.root.querySelector(`[data-count="${name}"]`).textContent = count || "";
+    }
+  }
+
+  /** Leading spaces stay outside of the coloured piece, so that words stand apart as they do in print. */
+  piece(round, code, text, [p, q, u, acceptance]) {
+    const [kind, meaning] = KINDS[code];
+    this.counts[kind] += 1;
+    const word = text.trim() ? text.replace(/^ +/, "") : text;
+    const node = document.createElement("span");
+    node.className = `sd-token sd-${kind}`;
+    node.dataset.kind = kind;
+    node.tabIndex = -1;
+    node.setAttribute("role", "listitem");
+    node.setAttribute("aria-label", `${JSON.stringify(text)}, ${kind}`);
+    node.append(...lines(word, REFUSED.has(kind)));
+    node.facts = { kind, meaning, text, round, p, q, u, acceptance };
+    const space = text.slice(0, text.length - word.length);
+    return space ? [gap(space, REFUSED.has(kind)), node] : [node];
+  }
+
+  /** Arrow keys move from token to token; only one of them is a tab stop. */
+  walk(event) {
+    const all = [...this.list.querySelectorAll(".sd-token")].filter((node) => node.offsetParent);
+    const here = all.indexOf(event.target);
+    const to = { ArrowRight: here + 1, ArrowLeft: here - 1, Home: 0, End: all.length - 1 }[event.key];
+    if (here < 0 || to === undefined || !all[to]) return;
+    event.preventDefault();
+    all[here].tabIndex = -1;
+    all[to].tabIndex = 0;
+    all[to].focus();
+  }
+}
+
+/** White space between tokens; that before a refused one goes with it when refused drafts are hidden. */
+function gap(space, refused = false) {
+  const node = document.createElement("span");
+  node.className = refused ? "sd-gap sd-gap-refused" : "sd-gap";
+  node.textContent = space;
+  return node;
+}
+
+/** The text of a token with a visible mark for each line break; those at its end are made outside of it. */
+function lines(text, refused) {
+  const parts = text.split("\n");
+  const last = parts.findLastIndex(Boolean);
+  return parts.flatMap((part, index) => {
+    if (!index) return [part];
+    const mark = document.createElement("span");
+    mark.className = "sd-break";
+    mark.setAttribute("aria-hidden", "true");
+    return refused || index > last ? [mark, part] : [mark, "\n" + part];
+  });
+}
+
+/** What is known about a token, beside it while it is pointed at or focused. */
+class Tip {
+  constructor(node, list) {
+    this.node = node;
+    for (const name of ["mouseover", "focusin"]) list.addEventListener(name, (event) => this.about(event.target));
+    for (const name of ["mouseleave", "focusout"]) list.addEventListener(name, () => this.hide());
+    document.addEventListener("keydown", (event) => event.key === "Escape" && this.hide());
+    document.addEventListener("scroll", () => this.hide(), true);
+  }
+
+  about(target) {
+    const token = target.closest?.(".sd-token");
+    if (!token?.facts) return this.hide();
+    this.node.replaceChildren(...described(token.facts));
+    this.node.hidden = false;
+    token.setAttribute("aria-describedby", this.node.id);
+    this.place(token.getClientRects()[0] || token.getBoundingClientRect());
+    return undefined;
+  }
+
+  place(box) {
+    const { offsetWidth: width, offsetHeight: height } = this.node;
+    const above = box.top - height - 8;
+    const left = Math.min(Math.max(8, box.left + box.width / 2 - width / 2), document.documentElement.clientWidth - width - 8);
+    this.node.style.left = `${left}px`;
+    this.node.style.top = `${above < 8 ? box.bottom + 8 : above}px`;
+  }
+
+  hide() {
+    this.node.hidden = true;
+  }
+}
+
+function described({ kind, meaning, text, round, p, q, u, acceptance }) {
+  const facts = [["round", round + 1], ["p target", p], ["q draft", q], ["accepted with", acceptance], ["u drawn", u]];
+  const head = element("strong", JSON.stringify(text));
+  const table = element("dl");
+  for (const [name, value] of facts) {
+    if (value !== undefined && value !== null) table.append(element("dt", name), element("dd", shown(value)));
+  }
+  return [head, element("p", `${kind}: ${meaning}`), table];
+}
+
+function shown(value) {
+  if (Number.isInteger(value)) return String(value);
+  return value >= 0.001 ? value.toFixed(3) : value.toExponential(1);
+}
+
+function element(tag, text = "") {
+  const node = document.createElement(tag);
+  node.textContent = text;
+  return node;
+}

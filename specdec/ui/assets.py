@@ -1,0 +1,23 @@
+"""The page's own files, and plotly.js out of the installed plotly wheel."""
+
+from functools import cache
+from pathlib import Path
+
+from specdec.checkpoints.bundled import assets_dir
+
+PAGE = assets_dir() / "page"
+STYLES = ("colours.css", "frame.css", "panel.css", "tokens.css")
+
+
+def page_file(name: str) -> str:
+    """The text of a file of `assets/page`."""
+    return (PAGE / name).read_text(encoding="utf-8")
+
+
+@cache
+def served() -> dict[str, Path]:
+    """The only files that the web server gives out, by the name they are asked for."""
+    import plotly  # type: ignore[import-untyped]
+
+    own = {name: PAGE / name for name in (*STYLES, "live.js", "tokens.js", "charts.js", "favicon.png")}
+    return {**own, "plotly.min.js": Path(plotly.__file__).parent / "package_data" / "plotly.min.js"}

@@ -1,0 +1,122 @@
+"""The web application: our own routes first, the Gradio page mounted behind them, one process.
+
+Nothing is loaded from anywhere else, nothing is shared, measured or reported to anyone. The files given out are the
+few named in `assets.py`.
+"""
+
+import gzip
+import logging
+import socket
+import threading
+from contextlib import suppress
+from functools import cache
+
+import gradio as gr
+import uvicorn
+from fastapi import FastAPI, HTTPException, Request, Response
+from fastapi.middleware.cors import CORSMiddleware
+from fastapi.responses import FileResponse
+
+from specdec.errors import ConfigError, SpecdecError
+from specdec.serving import Service
+from specdec.ui.assets import STYLES, served
+from specdec.ui.page import build
+
+MAX_UPLOAD = "1mb"
+GOODBYE_S = 3
+MEDIA_TYPES = {".css": "text/css", ".js": "text/javascript", ".png": "image/png"}  # not from the system's table
+log = logging.getLogger(__name__)
+
+
+def create_app(service: Service) -> FastAPI:
+    """The page over a service, ready for any ASGI server; further routes may be added by the caller."""
+    app = FastAPI(title="specdec", docs_url=None, redoc_url=None, openapi_url=None)
+    app.add_middleware(CORSMiddleware, allow_origins=[])
+    app.add_api_route("/ui/{name}", _file, methods=["GET"], include_in_schema=False)
+    gr.mount_gradio_app(
+        app,
+        build(service),
+        path="/",
+        app_kwargs={"docs_url": None, "redoc_url": None, "openapi_url": None},
+        footer_links=[],
+        run_history=False,
+        show_error=False,
+        max_file_size=MAX_UPLOAD,
+        ssr_mode=False,
+        enable_monitoring=False,
+        pwa=False,
+        mcp_server=False,
+        allowed_paths=[],
+        favicon_path=str(served()["favicon.png"]),
+        theme=_theme(),
+        head="".join(f'<link rel="stylesheet" href="ui/{name}">' for name in STYLES),
+    )
+    app.state.page = app.routes[-1].app  # type: ignore[attr-defined]
+    return app
+
+
+def serve(service: Service, host: str, port: int) -> None:
+    """Serve until interrupted; the default models load in the background, so that the page opens at once.
+
+    ConfigError where the address cannot be listened on.
+    """
+    with _listening(host, port) as listener:
+        config = uvicorn.Config(create_app(service), log_level="warning", timeout_graceful_shutdown=GOODBYE_S)
+        server = _Server(config)
+        threading.Thread(target=_warm_up, args=(service,), name="warm-up", daemon=True).start()
+        shown = "127.0.0.1" if host in ("0.0.0.0", "::") else host
+        print(f"specdec is at http://{shown}:{port}  (Ctrl+C ends it)", flush=True)
+        with suppress(KeyboardInterrupt):
+            server.run(sockets=[listener])
+
+
+class _Server(uvicorn.Server):
+    """uvicorn, but that it ends the pages' open heartbeats when it is told to stop, and need not wait for them."""
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Hang up, then leave as usual."""
+        self.config.app.state.page.stop_event.set()  # type: ignore[union-attr]
+        await super().shutdown(sockets)
+
+
+def _listening(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family)
+    except (OSError, OverflowError) as error:
+        raise ConfigError(f"port {port} of {host} cannot be used ({error}): choose another with --port") from error
+
+
+def _warm_up(service: Service) -> None:
+    _compressed()
+    target = next((offer.name for offer in service.offers if offer.role != "draft"), None)
+    draft = next((offer.name for offer in service.offers if offer.role != "target"), "none")
+    try:
+        if target:
+            service.warm_up(target, draft)
+    except SpecdecError as error:
+        log.warning("the default models could not be warmed up: %s", error)
+
+
+def _file(name: str, request: Request) -> Response:
+    """One of the page's files; plotly.js compressed, because it is large."""
+    path = served().get(name)
+    if path is None:
+        raise HTTPException(404)
+    kind = MEDIA_TYPES[path.suffix]
+    if name == "plotly.min.js" and "gzip" in request.headers.get("accept-encoding", ""):
+        headers = {"content-encoding": "gzip", "cache-control": "max-age=86400", "vary": "accept-encoding"}
+        return Response(_compressed(), media_type=kind, headers=headers)
+    return FileResponse(path, media_type=kind, headers={"cache-control": "no-cache"})
+
+
+@cache
+def _compressed() -> bytes:
+    return gzip.compress(served()["plotly.min.js"].read_bytes(), 6, mtime=0)
+
+
+def _theme() -> gr.Theme:
+    """System fonts and few colours: everything else is in `assets/page/page.css`."""
+    sans = [gr.themes.Font(name) for name in ("system-ui", "-apple-system", "Segoe UI", "sans-serif")]
+    mono = [gr.themes.Font(name) for name in ("ui-monospace", "SF Mono", "Menlo", "monospace")]
+    return gr.themes.Base(primary_hue="emerald", neutral_hue="stone", font=sans, font_mono=mono)

@@ -1,0 +1,125 @@
+"""What the page is told: a fold of a run's records into lines of JSON, one event a line.
+
+The page keeps what it has drawn and reads only lines that are new, so that the text of events grows at its end and
+never changes before it. Model and user text travels in JSON strings and nowhere else; lines are ASCII without `<`,
+so that none can be taken for markup on its way. Figures come from `specdec.records.Stats`.
+"""
+
+import json
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from specdec.records import Finished, Proposal, Record, Round, Started, Stats, Token
+from specdec.serving import GenerationRequest
+
+Chip = list[str | float | None]
+
+KINDS = {"accepted": "a", "rejected": "r", "recovered": "c", "bonus": "b", "plain": "p", "discarded": "d"}
+REASONS = {
+    "eos": "The model ended its text.",
+    "stop": "A stop string was reached.",
+    "context": "The model's context is full.",
+    "cancelled": "Stopped.",
+}
+EXACTNESS = {"bitwise": "exact bit for bit", "near-ties": "exact up to near-ties", "off": "exactness off"}
+
+
+def fold(records: Iterable[Record], request: GenerationRequest) -> Iterator[str]:
+    """One line for each record."""
+    stats = Stats()
+    for record in records:
+        if isinstance(record, Started):
+            stats = Stats(prompt_tokens=len(record.prompt_ids))
+            yield line("start", prompt=request.prompt, about=about(record), note=record.note)
+        elif isinstance(record, Round):
+            stats = stats.add(record)
+            yield line("round", **_round(record, stats))
+        else:
+            yield line("end", reason=record.reason, text=ending(record, request, stats))
+
+
+def _round(step: Round, stats: Stats) -> dict[str, Any]:
+    told = {"n": step.index, "chips": chips(step), "figures": figures(stats), "points": points(step, stats)}
+    return told | ({"fault": step.fault} if step.fault else {})
+
+
+def line(event: str, **values: Any) -> str:
+    """An event as one line of ASCII JSON that holds no `<`."""
+    text = json.dumps({"event": event, **values}, separators=(",", ":"))
+    return text.replace("<", "\\u003c") + "\n"
+
+
+def is_round(event: str) -> bool:
+    """Whether a line tells of a round, the only kind that may wait to be sent with others."""
+    return event.startswith('{"event":"round"')
+
+
+def chips(step: Round) -> list[Chip]:
+    """The tokens of a round in reading order: kept drafts, the refused one, its correction, those never judged."""
+    judged = [_draft(draft) for draft in step.proposals if draft.outcome != "discarded"]
+    own = [_own(token) for token in step.tokens[step.accepted :]]
+    unread = [_draft(draft) for draft in step.proposals if draft.outcome == "discarded"]
+    return judged + own + unread
+
+
+def _draft(draft: Proposal) -> Chip:
+    """[kind, text, p, q, u, acceptance]."""
+    numbers = (draft.p, draft.q, draft.u, draft.acceptance)
+    return [KINDS[draft.outcome], draft.text, *(None if number is None else _short(number) for number in numbers)]
+
+
+def _own(token: Token) -> Chip:
+    return [KINDS[token.source], token.text]
+
+
+def _short(number: float) -> float:
+    return float(f"{number:.4g}")
+
+
+def figures(stats: Stats) -> dict[str, str]:
+    """The large figures, as they are read."""
+    return {
+        "speed": f"{stats.tokens_per_second:.0f}" if stats.decode_s else "–",
+        "acceptance": f"{100 * stats.acceptance_rate:.0f}" if stats.drafted else "–",
+        "length": f"{stats.mean_acceptance_length:.2f}" if stats.rounds else "–",
+        "rounds": f"{stats.rounds:,}",
+        "ttft": f"{1000 * stats.ttft_s:.0f}" if stats.rounds else "–",
+    }
+
+
+def points(step: Round, stats: Stats) -> list[float | None]:
+    """What the charts gain with a round: [its acceptance rate, the running one, tokens so far, tokens/s so far]."""
+    alone = Stats().add(step)
+    return [
+        _short(alone.acceptance_rate) if alone.drafted else None,
+        _short(stats.acceptance_rate) if stats.drafted else None,
+        stats.tokens,
+        _short(stats.tokens_per_second),
+    ]
+
+
+def about(started: Started) -> str:
+    """One line on what is in force."""
+    drafter = f"drafts by {started.drafter}" if started.drafter not in ("", "none") else "no drafts"
+    return f"{started.target} · {drafter} · seed {started.seed} · {EXACTNESS[started.exactness]}"
+
+
+def ending(finished: Finished, request: GenerationRequest, stats: Stats) -> str:
+    """One sentence on why the run ended."""
+    if finished.reason != "length":
+        return REASONS[finished.reason]
+    if stats.tokens < request.params.max_tokens:
+        return f"The time limit was reached after {stats.tokens:,} tokens."
+    return f"All {stats.tokens:,} tokens asked for are there."
+
+
+def model_label(name: str, parameters: int | None) -> str:
+    """A model in a list: its name and how many parameters it has."""
+    return f"{name} · {_count(parameters)}" if parameters else name
+
+
+def _count(parameters: int) -> str:
+    for size, unit in ((1e9, "B"), (1e6, "M"), (1e3, "K")):
+        if parameters >= size:
+            return f"{parameters / size:.3g} {unit} params"
+    return f"{parameters} params"

@@ -1,0 +1,168 @@
+"""What the page is told: records in, lines of JSON out."""
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+
+from specdec.config import SamplingParams
+from specdec.records import Finished, FinishReason, Proposal, Record, Round, Started, Stats, Token
+from specdec.serving import GenerationRequest
+from specdec.ui import view
+
+STARTED = Started("big", "small", (1, 2, 3), 7, "bitwise", {"temperature": 0.8}, note="")
+REQUEST = GenerationRequest("Once", "big", "small", params=SamplingParams(max_tokens=9))
+
+
+def draft(text: str, outcome: Any, p: float | None = 0.5) -> Proposal:
+    judged = None if outcome == "discarded" else p
+    return Proposal(1, text, 0.25, judged, judged and 1.0, None if judged is None else 0.123456, outcome)
+
+
+def step(index: int, *proposals: Proposal, final: Token | None = None, **more: Any) -> Round:
+    kept = tuple(Token(item.id, item.text, "accepted") for item in proposals if item.outcome == "accepted")
+    tokens = (*kept, final) if final else kept
+    return Round(index, proposals, tokens, "".join(t.text for t in tokens), 0.01, 0.02, 0.01, 9, **more)
+
+
+REFUSED = step(
+    0,
+    draft(" a", "accepted"),
+    draft(" b", "rejected"),
+    draft(" c", "discarded"),
+    final=Token(5, " x", "recovered"),
+    prefill_s=0.1,
+)
+KEPT = step(1, draft(" d", "accepted"), draft(" e", "accepted"), final=Token(6, " f", "bonus"))
+PLAIN = step(2, final=Token(7, " g", "plain"))
+
+
+def told(records: Iterable[Record]) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in view.fold(records, REQUEST)]
+
+
+def test_one_line_for_each_record():
+    """Start, rounds, end: in order, each a JSON object on a line of its own."""
+    lines = list(view.fold([STARTED, REFUSED, KEPT, Finished("length", (), "")], REQUEST))
+    assert all(line.endswith("\n") and line.count("\n") == 1 for line in lines)
+    assert [json.loads(line)["event"] for line in lines] == ["start", "round", "round", "end"]
+    assert [view.is_round(line) for line in lines] == [False, True, True, False]
+
+
+def test_a_refused_draft_is_followed_at_once_by_its_correction():
+    """Reading order: kept, refused, correction, then those nobody judged."""
+    assert [chip[:2] for chip in view.chips(REFUSED)] == [["a", " a"], ["r", " b"], ["c", " x"], ["d", " c"]]
+
+
+def test_a_full_acceptance_ends_with_the_bonus_and_a_plain_step_is_plain():
+    """No drafts refused, nothing struck out; no drafts at all, nothing but the target's own token."""
+    assert [chip[:2] for chip in view.chips(KEPT)] == [["a", " d"], ["a", " e"], ["b", " f"]]
+    assert view.chips(PLAIN) == [["p", " g"]]
+
+
+def test_drafts_behind_the_end_of_the_run_are_discarded():
+    """A run that ends inside its accepted drafts has no token of the target's own."""
+    last = step(3, draft(" d", "accepted"), draft(" e", "discarded"))
+    assert [chip[:2] for chip in view.chips(last)] == [["a", " d"], ["d", " e"]]
+
+
+def test_a_chip_carries_p_q_u_and_acceptance():
+    """In this order, rounded to four digits; None where a draft was never judged."""
+    assert view.chips(REFUSED)[0] == ["a", " a", 0.5, 0.25, 0.1235, 1.0]
+    assert view.chips(REFUSED)[3] == ["d", " c", None, 0.25, None, None]
+
+
+def test_figures_are_those_of_stats():
+    """The page shows what `Stats` says of the rounds so far, and nothing of its own."""
+    rounds = told([STARTED, REFUSED, KEPT, PLAIN])[1:]
+    stats = Stats.of([STARTED, REFUSED, KEPT, PLAIN])
+    assert rounds[-1]["figures"] == {
+        "speed": f"{stats.tokens_per_second:.0f}",
+        "acceptance": f"{100 * stats.acceptance_rate:.0f}",
+        "length": f"{stats.mean_acceptance_length:.2f}",
+        "rounds": "3",
+        "ttft": "140",
+    }
+    assert rounds[0]["figures"]["acceptance"] == "33"
+    assert view.figures(Stats()) == dict.fromkeys(("speed", "acceptance", "length", "ttft"), "–") | {"rounds": "0"}
+
+
+def test_points_for_the_charts():
+    """A round's own acceptance rate, the running one, tokens and speed; no rate where nothing was drafted."""
+    rounds = told([STARTED, REFUSED, KEPT, PLAIN])[1:]
+    assert [line["points"][:3] for line in rounds] == [[0.3333, 0.3333, 2], [1.0, 0.6, 5], [None, 0.6, 6]]
+    assert told([STARTED, PLAIN])[1]["points"][:2] == [None, None]
+    assert rounds[1]["points"][3] == pytest.approx(5 / 0.08, rel=1e-3)
+
+
+HOSTILE = [
+    "<img src=x onerror=alert(1)>",
+    "${alert(1)}",
+    "</script><script>alert(1)</script>",
+    "`${1}`",
+    "{{constructor}}",
+    "\u2028\n\ud800",
+]
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_hostile_text_stays_inside_its_json_string(text: str):
+    """A line is ASCII, has no `<`, and gives back exactly the text that went in, as prompt and as token."""
+    request = GenerationRequest(text, "big")
+    lines = list(view.fold([STARTED, step(0, draft(text, "rejected"), final=Token(1, text, "recovered"))], request))
+    assert all(line.isascii() and "<" not in line and line.count("\n") == 1 for line in lines)
+    start, body = (json.loads(line) for line in lines)
+    assert start["prompt"] == text
+    assert [chip[1] for chip in body["chips"]] == [text, text]
+
+
+def test_a_failing_drafter_is_told():
+    """Its round says why it had no drafts; others say nothing of it."""
+    lines = told([STARTED, step(0, final=Token(1, " x", "plain"), fault="out of memory"), KEPT])
+    assert lines[1]["fault"] == "out of memory"
+    assert "fault" not in lines[2]
+
+
+@pytest.mark.parametrize(
+    ("reason", "tokens", "said"),
+    [
+        ("eos", 3, "The model ended its text."),
+        ("stop", 3, "A stop string was reached."),
+        ("context", 3, "The model's context is full."),
+        ("cancelled", 3, "Stopped."),
+        ("length", 9, "All 9 tokens asked for are there."),
+        ("length", 5, "The time limit was reached after 5 tokens."),
+    ],
+)
+def test_the_end_is_explained(reason: FinishReason, tokens: int, said: str):
+    """Every reason has its sentence; fewer tokens than asked for, at "length", means that the time was up."""
+    assert view.ending(Finished(reason, (), ""), REQUEST, Stats(tokens=tokens)) == said
+
+
+def test_what_is_in_force_is_said():
+    """Models, seed and exactness, and the run's own note."""
+    start = told([STARTED])[0]
+    assert start["about"] == "big · drafts by small · seed 7 · exact bit for bit"
+    plain = Started("big", "none", (), 1, "near-ties", {}, note="why")
+    assert told([plain])[0] | {"prompt": ""} == {
+        "event": "start",
+        "prompt": "",
+        "about": "big · no drafts · seed 1 · exact up to near-ties",
+        "note": "why",
+    }
+
+
+def test_a_long_run_stays_small():
+    """512 tokens with k = 4 make less than 200 KB of lines, about what a page can take in."""
+    many = [step(i, *[draft(" token", "accepted")] * 4, final=Token(1, " token", "bonus")) for i in range(103)]
+    assert sum(map(len, view.fold([STARTED, *many], REQUEST))) < 200_000
+
+
+@pytest.mark.parametrize(
+    ("parameters", "label"),
+    [(None, "m"), (7_340_032, "m · 7.34 M params"), (1_700_000_000, "m · 1.7 B params"), (512, "m · 512 params")],
+)
+def test_models_are_listed_with_their_size(parameters: int | None, label: str):
+    """A name, and how large it is where that is known."""
+    assert view.model_label("m", parameters) == label

@@ -1,1 +1,21 @@
-"""Under construction."""
+"""How the bundled models were trained: tokenizer, corpus, Llama in PyTorch, loop, Hugging Face export.
+
+An optional extra: `pip install '.[training]'` brings PyTorch, tokenizers, safetensors and rich. Reading order:
+
+    settings      the model's shape and the recipe
+    tokenization  byte-level BPE
+    corpus        documents -> stream -> shuffled windows
+    network       the Llama architecture
+    losses        cross-entropy, distillation, held-out measures
+    runs          a run's folder: record, log, checkpoint
+    loop          AdamW, schedule, evaluation, resumption
+    export, card  the Hugging Face folder and its README
+    cli, commands the command line
+
+Everything but `settings` and `cli` needs the extra, so nothing else is imported here.
+"""
+
+from specdec.training.cli import main
+from specdec.training.settings import ModelShape, Recipe
+
+__all__ = ["ModelShape", "Recipe", "main"]

@@ -1,0 +1,7 @@
+"""`python -m specdec.training`."""
+
+import sys
+
+from specdec.training.cli import main
+
+sys.exit(main())

@@ -1,0 +1,138 @@
+"""The model card, written from a run's settings and record: no figure in it is typed by hand.
+
+Format: Hugging Face model cards, https://huggingface.co/docs/hub/model-cards.
+"""
+
+import math
+from typing import Any
+
+ABOUT = {
+    "stories.txt": (
+        "`stories.txt`: parts of TinyStories, short synthetic stories in the words of a small child, written by "
+        'GPT-3.5 and GPT-4 (Ronen Eldan and Yuanzhi Li, "TinyStories: How Small Can Language Models Be and Still '
+        'Speak Coherent English?", [arXiv:2305.07759](https://arxiv.org/abs/2305.07759), '
+        "[data set](https://huggingface.co/datasets/roneneldan/TinyStories)). The data set's licence is "
+        "CDLA-Sharing-1.0; no part of the data is in this folder."
+    ),
+    "classics.txt": (
+        "`classics.txt`: children's books from Project Gutenberg, first published before 1929 and in the public "
+        "domain in the United States."
+    ),
+}
+
+CARD = """---
+license: apache-2.0
+language: en
+pipeline_tag: text-generation
+tags: [llama, speculative-decoding]
+---
+# {name}
+
+{intro}
+
+{status}
+
+| | |
+| --- | --- |
+{table}
+
+## A sample
+
+Temperature 0.8, seed 0, the prompt in bold, as it came out of the exported weights:
+
+{story}
+
+## Data
+
+{data}
+
+Of {documents:,} documents every {every}th was held out, from the tokenizer too: {train_tokens:,} tokens to train on,
+{held_out_tokens:,} to measure with. In the stream each document begins with `<|endoftext|>`, so give the model that
+token before a prompt.
+
+## Training
+
+```
+{command}
+```
+
+AdamW, {precision}, batches of {batch} windows of {context} tokens, learning rate {learning_rate:g} after a warm-up over
+{warmup_fraction:.0%} of the run, down a cosine to {final_fraction:.0%} of it, weight decay {weight_decay:g}, dropout \
+{dropout:g}, seed {seed}.
+{teaching}The weights kept are those of step {best_step:,}, the best on held-out text.
+
+## Limits
+
+A small model for showing how decoding works: it tells simple English stories and knows nothing else, invents freely,
+and is not to be relied on for anything. Positions beyond {context} were never trained.
+
+## Licence
+
+The weights are under Apache-2.0, like the project.
+"""
+
+
+def model_card(settings: dict[str, Any], record: dict[str, Any], *, parameters: int, prompt: str, story: str) -> str:
+    """`README.md` of an exported model; `story` is a sampled continuation of `prompt`."""
+    data, shape, recipe = settings["data"], settings["shape"], settings["recipe"]
+    return CARD.format(
+        **recipe,
+        name=settings["name"],
+        intro=_intro(settings, parameters),
+        status=_status(record),
+        table="\n".join(f"| {name} | {value} |" for name, value in _facts(settings, record, parameters)),
+        story=_quote(f"**{prompt}**{story}"),
+        data="\n".join(f"- {ABOUT.get(name, f'`{name}`')}" for name in settings["corpus"]),
+        documents=data["train_documents"] + data["held_out_documents"],
+        every=recipe["held_out_every"],
+        train_tokens=data["train_tokens"],
+        held_out_tokens=data["held_out_tokens"],
+        command=settings["command"],
+        context=shape["context"],
+        best_step=record["best_step"],
+        teaching=_teaching(settings),
+    )
+
+
+def _intro(settings: dict[str, Any], parameters: int) -> str:
+    shape, teacher = settings["shape"], settings["teacher"]
+    size = f"{shape['num_hidden_layers']} layers × {shape['hidden_size']}, {parameters:,} parameters"
+    role = f"the draft for `{teacher}`, distilled from it" if teacher else "trained from scratch"
+    return f"A Llama of {size}, {role}: it writes short stories for children. Bundled with specdec."
+
+
+def _status(record: dict[str, Any]) -> str:
+    if record["finished"]:
+        return f"Finished after {record['step']:,} steps."
+    of = f" of {record['total_steps']:,}" if record["total_steps"] else ""
+    return f"**Preliminary:** exported after {record['step']:,}{of} steps, while training went on."
+
+
+def _facts(settings: dict[str, Any], record: dict[str, Any], parameters: int) -> list[tuple[str, str]]:
+    """The rows of the card's table."""
+    shape, best = settings["shape"], record["best"]
+    facts = [
+        ("held-out loss", f"{best['loss']:.3f} nats a token (perplexity {math.exp(best['loss']):.2f})"),
+        ("tokens seen", f"{record['tokens']:,} ({record['tokens'] / settings['data']['train_tokens']:.1f} epochs)"),
+        ("training time", f"{record['seconds'] / 60:.0f} min, started {settings['started'][:10]}"),
+        ("hardware", settings["hardware"]),
+        ("parameters", f"{parameters:,}, stored as float16"),
+        ("heads", f"{shape['num_attention_heads']} of {shape['head_dim']}, {shape['num_key_value_heads']} key/value"),
+        ("context", f"{shape['context']} tokens"),
+        ("vocabulary", f"{shape['vocab_size']:,}, byte-level BPE"),
+    ]
+    if best["acceptance"] is not None:
+        facts.insert(1, ("expected acceptance by its target", f"{best['acceptance']:.1%} a token at temperature 1"))
+        facts.insert(2, ("same first choice as its target", f"{best['agreement']:.1%} of held-out tokens"))
+    return facts
+
+
+def _teaching(settings: dict[str, Any]) -> str:
+    if settings["teacher"] is None:
+        return ""
+    weight = settings["recipe"]["distill_weight"]
+    return f"Loss: {weight:g} × cross-entropy with the target's distribution, {1 - weight:g} × with the text.\n"
+
+
+def _quote(text: str) -> str:
+    return "\n".join(f"> {line}".rstrip() for line in text.splitlines())

@@ -1,0 +1,78 @@
+"""A toy world for the training code: a corpus that a tiny model learns in seconds."""
+
+import random
+from functools import cache
+from pathlib import Path
+
+from tokenizers import Tokenizer
+
+from specdec.training.corpus import Windows, encode_stream, held_out_batches, split_documents
+from specdec.training.loop import Task
+from specdec.training.network import Llama, initialise
+from specdec.training.runs import RunFolder
+from specdec.training.settings import ModelShape, Recipe
+from specdec.training.tokenization import train_tokenizer
+
+VOCABULARY = 300
+SHAPE = ModelShape(
+    vocab_size=VOCABULARY,
+    hidden_size=32,
+    intermediate_size=48,
+    num_hidden_layers=2,
+    num_attention_heads=4,
+    num_key_value_heads=2,
+    head_dim=8,
+    context=32,
+)
+
+
+def documents(count: int = 200) -> list[str]:
+    """Small stories of a fixed grammar, the same at every call."""
+    rng = random.Random(0)
+    heroes, things = ("Lily", "Tim", "Spot", "the cat"), ("a ball", "the moon", "a red kite", "12 cakes")
+    return [
+        " ".join(f"{rng.choice(heroes)} saw {rng.choice(things)} and was happy." for _ in range(4))
+        for _ in range(count)
+    ]
+
+
+def write_corpus(folder: Path) -> Path:
+    """The stories as a corpus file."""
+    file = folder / "toy.txt"
+    file.write_text("\n<|endoftext|>\n".join(documents()) + "\n<|endoftext|>\n", encoding="utf-8")
+    return file
+
+
+@cache
+def tokenizer() -> Tokenizer:
+    """A tokenizer of the stories."""
+    return train_tokenizer(documents(), VOCABULARY)
+
+
+def network(seed: int = 0, shape: ModelShape = SHAPE, dropout: float = 0.0) -> Llama:
+    """An untrained model."""
+    model = Llama(shape, dropout=dropout)
+    initialise(model, seed)
+    return model
+
+
+def recipe(**changes: object) -> Recipe:
+    """A recipe of a few steps in float32."""
+    defaults = {"steps": 12, "batch": 4, "precision": "float32", "held_out_every": 10, "evaluate_every": 4}
+    return Recipe(**{**defaults, "learning_rate": 1e-2, **changes})
+
+
+def task(folder: Path, how: Recipe, *, teacher: Llama | None = None) -> Task:
+    """A run over the stories."""
+    parts = split_documents(documents(), how.held_out_every)
+    training, held_out = (encode_stream(tokenizer(), part) for part in parts)
+    run = RunFolder(folder)
+    run.begin({"shape": {}, "recipe": how.to_json(), "teacher": None, "data": {}})
+    return Task(
+        network=network(how.seed, dropout=how.dropout),
+        windows=Windows(training, SHAPE.context, how.seed),
+        held_out=held_out_batches(held_out, SHAPE.context, how.batch),
+        recipe=how,
+        folder=run,
+        teacher=teacher,
+    )

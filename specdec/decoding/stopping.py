@@ -37,7 +37,7 @@ class StopStrings:
         return text[: len(text) - keep], False
 
     def flush(self) -> str:
-        """What was held back: no stop string came of it."""
+        """What was held back: no stop string came of it. Nothing where one did."""
         held, self._held = self._held, ""
         return held
 
@@ -97,8 +97,7 @@ class Stopping:
             return ""
         said = len(self._said)
         self._say(self._decoder.flush())
-        if not self._found:
-            self._said.append(self._strings.flush())
+        self._said.append(self._strings.flush())
         return "".join(self._said[said:])
 
     def _take(self, token: int) -> FinishReason | None:

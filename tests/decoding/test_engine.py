@@ -81,6 +81,22 @@ def test_prefill_feeds_all_but_the_last_token_and_skips_the_output_layer() -> No
     assert asked[:2] == [(5, 0), (4, 4)]
 
 
+@pytest.mark.parametrize("exact", [True, False])
+def test_the_target_is_told_whether_bits_matter(exact: bool) -> None:
+    """speculation.exact reaches prefill and every verification."""
+    target = hashed(1)
+    asked = []
+    forward = target.network.forward
+
+    def spy(*args: object, **options: object) -> np.ndarray:
+        asked.append(options["exact"])
+        return forward(*args, **options)  # type: ignore[arg-type]
+
+    object.__setattr__(target.network, "forward", spy)
+    Engine(target).generate([1, 2], SamplingParams(max_tokens=3), SpeculativeConfig(exact=exact))
+    assert asked == [exact] * 4
+
+
 @pytest.mark.parametrize("k", [0, 3, 8])
 @pytest.mark.parametrize("prompt", [1, 7, 14, 15])
 def test_the_contexts_end_is_the_runs_end(k: int, prompt: int) -> None:

@@ -183,6 +183,22 @@ def test_reading_up_is_not_drafting_time() -> None:
     assert timings.draft is None and timings.passes == {5: 1.0}
 
 
+def test_a_full_acceptance_leaves_nothing_to_catch_up_with(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Drafter = target: two tokens to feed after each full acceptance are usual, three after k = 0 are not."""
+    seen = []
+    original = Auto.observe
+
+    def spy(self: Auto, step: Round, *, caught_up: bool) -> None:
+        seen.append((len(step.proposals), caught_up))
+        original(self, step, caught_up=caught_up)
+
+    monkeypatch.setattr(Auto, "observe", spy)
+    target = hashed(1)
+    Engine(target, ModelDrafter(target, "auto")).generate([1, 2], SamplingParams(max_tokens=60))
+    assert [k for k, _ in seen[:4]] == [4, 0, 2, 8]
+    assert [caught_up for _, caught_up in seen[:4]] == [True, True, False, True]
+
+
 def test_fixed_is_fixed() -> None:
     """The number asked for, less where there is less room."""
     policy = policy_for(3, Timings())

@@ -85,12 +85,21 @@ def test_a_drafter_left_behind_catches_up() -> None:
 def test_the_draft_runs_with_the_users_processors() -> None:
     """A forbidden token is never drafted, penalties count the output and not the prompt."""
     draft = hashed(1)
-    params = SamplingParams(temperature=1.0, seed=2, logit_bias={3: -10_000.0}, presence_penalty=10.0, min_p=1e-6)
+    params = SamplingParams(temperature=1.0, seed=2, logit_bias={3: -10_000.0}, presence_penalty=10.0)
     drafting = session(draft, params=params)
     drafting.prefill([4, 4, 4])
     drafted = drafting.propose([4, 4, 4, 5], 8)
     assert 3 not in drafted.tokens and (drafted.q[:, 3] == 0).all()
-    assert (drafted.q[:, 4] > 0).any() and len({5, *drafted.tokens}) == 9, "said ones are avoided, prompt's not"
+    assert drafted.q[:, 5].max() < 1e-2 < drafted.q[:, 4].max(), "what was said is avoided, the prompt is not"
+    assert len(set(drafted.tokens)) == 8
+
+
+def test_greedy_drafts_are_penalised_too() -> None:
+    """Each draft counts for those behind it: eight different ones, none of them the output's."""
+    drafting = session(hashed(1), params=SamplingParams(presence_penalty=10.0))
+    drafting.prefill([4, 4, 4])
+    tokens = drafting.propose([4, 4, 4, 5], 8).tokens
+    assert len({5, *tokens}) == 9
 
 
 def test_vocabularies_padded_to_different_sizes() -> None:

@@ -122,8 +122,9 @@ def test_speculation_that_is_off_says_so() -> None:
         start(target, [1], NgramDrafter(), speculation=SpeculativeConfig(num_speculative_tokens=0)),
         start(target, [1], NgramDrafter(), max_tokens=1),
         start(target, [1] * 5, ModelDrafter(short)),
+        start(target, [1] * 4, ModelDrafter(short)),
     ]
-    assert [started.drafter for started in notes] == ["none"] * 4
+    assert [started.drafter for started in notes] == ["none"] * 5
     assert all(started.note.startswith("plain decoding: ") for started in notes)
     assert "no drafter" in notes[0].note and "lookahead of 0" in notes[1].note
     assert "no room for drafts" in notes[2].note and "5 tokens fill toy's context of 4" in notes[3].note

@@ -73,7 +73,7 @@ def test_any_split_into_tokens_and_rounds_gives_the_same_run(
     assert expected_cut(joined, stops) == cut, "the token that completes the stop string is the last"
 
 
-WORDS = ["<s>", "a", "b", "c", "STOP", "ST", "OP", "</s>", b"\xf0\x9f", b"\x99\x82"]
+WORDS = ["<s>", "a", "b", "c", "STOP", "ST", "OP", "</s>", b"\xf0\x9f", b"\x99\x82", b"STOP\xf0\x9f"]
 CODEC = ToyCodec(WORDS, hidden=[0, 7])
 
 
@@ -177,6 +177,12 @@ def test_unfinished_characters_are_flushed_at_the_end() -> None:
 def test_a_stop_string_of_the_flushed_text_is_cut_as_well() -> None:
     """The replacement of half a character completes a stop string: it does not reach the reader."""
     assert run([1, 8], max_tokens=2, stop=("�",)).text == "a"
+
+
+def test_half_a_character_behind_a_stop_string_is_not_flushed() -> None:
+    """The token that completes the stop string also begins a character: nothing of it is said."""
+    trace = run([1, 10], max_tokens=2, stop=("STOP",))
+    assert (trace.text, trace.finished.tail, trace.finish_reason) == ("a", "", "stop")
 
 
 def test_held_back_text_comes_before_eos() -> None:

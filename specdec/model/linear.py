@@ -9,6 +9,8 @@ verification pass equal to single steps bit for bit (a lone row takes another ke
 M rows, K inputs, N outputs, P panels, W panel width.
 """
 
+from copy import copy
+
 import numpy as np
 
 from specdec.model.operations import F32
@@ -16,8 +18,9 @@ from specdec.model.workers import Workers, even_slices
 
 MAX_WINDOW = 16  # most rows of a pass that keeps the bitwise promise; more rows are prefill
 SMALL_PRODUCT = 1_000_000  # M·N·K up to which OpenBLAS takes its small-matrix kernels
-SHARED_BYTES = 3_000_000  # a matrix smaller than this is not worth waking a second thread for
-PANEL_WIDTHS = (64, 32, 16)
+SHARED_BYTES = 1_000_000  # a window through a matrix smaller than this is not worth waking a second thread for
+SHARED_PRODUCT = 8_000_000  # nor is a prefill of fewer multiplications than this
+PANEL_WIDTHS = (64, 32, 16, 8, 4)
 FEWEST_ROWS = 7  # a panel is made narrower rather than let fewer rows than this fit the small kernels
 
 
@@ -34,8 +37,8 @@ class Linear:
         self.width = panel_width(self.inputs)
         self.panels = _to_panels(weight, self.width)  # (P, K, W)
         self.bias = bias
-        self.max_rows = max(2, SMALL_PRODUCT // (self.width * self.inputs))
-        self._workers = workers if self.panels.nbytes >= SHARED_BYTES else None
+        self.max_rows = max(3, SMALL_PRODUCT // (self.width * self.inputs))
+        self._workers = workers
 
     def __call__(self, x: F32) -> F32:
         """[M, K] -> [M, N], rows of stride P·W."""
@@ -52,16 +55,23 @@ class Linear:
             result += self.bias
         return result
 
+    def first_panel(self) -> "Linear":
+        """The layer's first panel as a layer of its own, sharing the weights."""
+        part = copy(self)
+        part.panels, part.outputs, part.bias = self.panels[:1], self.width, None
+        return part
+
     def column(self, index: int | list[int]) -> F32:
         """Rows `index` of W, [n] -> [n, K]: the embedding of those tokens where the table is also the output."""
         ids = np.asarray(index)
         return self.panels[ids // self.width, :, ids % self.width]
 
     def _multiply(self, x: F32, out: F32) -> None:
-        if self._workers is None:
-            np.matmul(x, self.panels, out=out)
+        panels, rows = self.panels, len(x)
+        if panels.nbytes >= SHARED_BYTES or (rows > MAX_WINDOW and rows * panels.size >= SHARED_PRODUCT):
+            self._workers.run(lambda part: np.matmul(x, panels[part], out=out[part]), len(panels))
         else:
-            self._workers.run(lambda part: np.matmul(x, self.panels[part], out=out[part]), self.panels.shape[0])
+            np.matmul(x, panels, out=out)
 
 
 def _to_panels(weight: F32, width: int) -> F32:

@@ -4,27 +4,34 @@ Runs on the model's own first matrices (a panel of each) and on an attention of 
 Where it fails, decoding is still lossless up to near-ties, and the run's record says so.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from specdec.model.cache import KEY_BUCKET
 from specdec.model.linear import MAX_WINDOW, Linear
 from specdec.model.operations import F32
+
+Product = Callable[[F32], F32]
+LONGEST = 3 * KEY_BUCKET  # keys
 
 
 def windows_equal_rows(layers: Sequence[Linear], head_dim: int) -> bool:
     """Whether windows of 2 … 16 rows have, in every row, the bits of that row run alone."""
     rng = np.random.default_rng(0)
-    panels = [(layer.panels[0], min(layer.max_rows, MAX_WINDOW)) for layer in layers]
-    attention = [
-        (rng.standard_normal(shape, dtype=np.float32), MAX_WINDOW)
-        for keys in (64, 192)
-        for shape in ((head_dim, keys), (keys, head_dim))
-    ]
-    return all(_rows_equal(matrix, rows, rng) for matrix, rows in panels + attention)
+    keys = rng.standard_normal((head_dim, LONGEST), dtype=np.float32)
+    values = rng.standard_normal((LONGEST, head_dim), dtype=np.float32)
+    products: list[tuple[Product, int]] = [(layer.first_panel(), layer.inputs) for layer in layers]
+    products += [(_product(keys[:, :count]), head_dim) for count in (KEY_BUCKET, LONGEST)]
+    products += [(_product(values[:count]), count) for count in (KEY_BUCKET, LONGEST)]
+    return all(_rows_equal(product, inputs, rng) for product, inputs in products)
 
 
-def _rows_equal(matrix: F32, rows: int, rng: np.random.Generator) -> bool:
-    x = rng.standard_normal((rows, matrix.shape[0]), dtype=np.float32)
-    alone = np.concatenate([np.matmul(np.repeat(row[None], 2, axis=0), matrix)[:1] for row in x])
-    return all(np.array_equal(np.matmul(x[:count], matrix), alone[:count]) for count in range(2, rows + 1))
+def _product(matrix: F32) -> Product:
+    return lambda x: np.matmul(x, matrix)
+
+
+def _rows_equal(product: Product, inputs: int, rng: np.random.Generator) -> bool:
+    x = rng.standard_normal((MAX_WINDOW, inputs), dtype=np.float32)
+    alone = np.concatenate([product(np.repeat(row[None], 2, axis=0))[:1] for row in x])
+    return all(np.array_equal(product(x[:rows]), alone[:rows]) for rows in range(2, MAX_WINDOW + 1))

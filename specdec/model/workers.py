@@ -26,10 +26,10 @@ class Workers:
 
     def run(self, task: Callable[[slice], object], length: int) -> None:
         """Call `task` on contiguous slices that cover range(length); returns when all are done."""
-        if self._pool is None or length < self.threads:
+        if self._pool is None or length < 2:
             task(slice(0, length))
             return
-        parts = even_slices(length, self.threads)
+        parts = even_slices(length, min(length, self.threads))
         pending = [self._pool.submit(task, part) for part in parts[1:]]
         task(parts[0])
         for future in pending:

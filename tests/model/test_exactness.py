@@ -5,7 +5,9 @@ import pytest
 
 from specdec.config import ModelConfig
 from specdec.model import Transformer
+from specdec.model.linear import Linear
 from specdec.model.selftest import windows_equal_rows
+from specdec.model.workers import Workers
 from tests.model.random_models import gpt2_reference, llama_config, random_model, weights_of
 from tests.model.test_parity import gpt2_config
 
@@ -86,16 +88,31 @@ def test_long_contexts_are_attended_in_runs_of_keys() -> None:
 
 def test_the_self_test_sees_a_broken_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     """A matmul whose rows depend on their number is caught."""
-    model = random_model(llama_config(64, 64, 1, 2, 2, 32, 64))
-    layer = model._stack.head
+    layer = random_model(llama_config(64, 64, 1, 2, 2, 32, 64))._stack.head
     assert windows_equal_rows([layer], 32)
     honest = np.matmul
 
-    def rounding_with_rows(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-        return honest(a, b) * np.float32(1 + 1e-7 * len(a))
+    def rounding_with_rows(a: np.ndarray, b: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
+        return np.multiply(honest(a, b), np.float32(1 + 1e-7 * len(a)), out=out)
 
     monkeypatch.setattr("specdec.model.selftest.np.matmul", rounding_with_rows)
     assert not windows_equal_rows([layer], 32)
+
+
+@pytest.mark.parametrize("inputs", [14_336, 21_000, 28_672, 40_000, 65_536])
+def test_the_widest_matrices_keep_the_promise(inputs: int) -> None:
+    """Up to the widest matrix that a configuration may ask for, every window has the bits of single rows."""
+    weight = np.random.default_rng(inputs).standard_normal((8, inputs), dtype=np.float32)
+    assert windows_equal_rows([Linear(weight, None, Workers(1))], 64)
+
+
+@pytest.mark.parametrize("threads", [2, 9, 16])
+def test_more_threads_than_panels_still_share_the_work(threads: int) -> None:
+    """Work is cut into as many slices as there are threads or panels, whichever is less, and all of it is done."""
+    seen: list[slice] = []
+    Workers(threads).run(seen.append, 9)
+    assert len(seen) == min(threads, 9)
+    assert sorted(i for part in seen for i in range(part.start, part.stop)) == list(range(9))
 
 
 def test_without_the_promise_logits_stay_within_rounding(model: Transformer) -> None:

@@ -10,7 +10,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-THREAD_VARIABLES = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
+from specdec.threads import calm_blas
 
 
 def options(arguments: Sequence[str] | None = None) -> argparse.Namespace:
@@ -22,7 +22,12 @@ def options(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument(
         "--port", type=int, default=os.environ.get("GRADIO_SERVER_PORT", "7860"), help="port to listen on"
     )
-    parser.add_argument("--threads", type=int, default=os.environ.get("CPU_CORES"), help="threads for the arithmetic")
+    parser.add_argument(
+        "--threads",
+        type=int,
+        default=os.environ.get("SPECDEC_THREADS") or os.environ.get("CPU_CORES") or None,
+        help="threads for the arithmetic",
+    )
     parser.add_argument(
         "--model",
         action="append",
@@ -34,10 +39,10 @@ def options(arguments: Sequence[str] | None = None) -> argparse.Namespace:
 
 
 def limit_threads(threads: int | None) -> None:
-    """Set what NumPy's libraries read when they are imported, and the engine's own number."""
+    """Settle who computes on how many threads, before NumPy is imported."""
+    calm_blas()
     if threads:
-        os.environ.update(dict.fromkeys(THREAD_VARIABLES, str(threads)))
-        os.environ.setdefault("SPECDEC_THREADS", str(threads))
+        os.environ["SPECDEC_THREADS"] = str(threads)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

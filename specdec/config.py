@@ -4,7 +4,7 @@
 they are proposed and accepted, `Limits` how much of anything is allowed.
 """
 
-import math
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -43,10 +43,16 @@ def require_int(name: str, value: Any, low: int, high: int) -> None:
 
 def require_number(name: str, value: Any, low: float, high: float) -> None:
     """Raise ConfigError unless `value` is a finite number in [low, high]."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise ConfigError(f"{name} must be a finite number, not {value!r}")
+    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= sys.float_info.max:
+        raise ConfigError(f"{name} must be a finite number, not {repr(value)[:40]}")
     if not low <= value <= high:
         raise ConfigError(f"{name} must lie between {low:g} and {high:g}, not {value:g}")
+
+
+def require_bool(name: str, value: Any) -> None:
+    """Raise ConfigError unless `value` is True or False."""
+    if not isinstance(value, bool):
+        raise ConfigError(f"{name} must be true or false, not {value!r}")
 
 
 def require_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
@@ -166,12 +172,22 @@ class SamplingParams:
         require_int("max_tokens", self.max_tokens, 0, LIMITS.max_new_tokens)
         if self.seed is not None:
             require_int("seed", self.seed, 0, 2**63 - 1)
+        require_bool("ignore_eos", self.ignore_eos)
+        require_bool("logprobs", self.logprobs)
+        self._check_tokens()
+        self._check_stop_strings()
+
+    def _check_tokens(self) -> None:
+        if not isinstance(self.logit_bias, Mapping):
+            raise ConfigError(f"logit_bias must map token ids to numbers, not {self.logit_bias!r}")
+        if not isinstance(self.stop_token_ids, tuple):
+            raise ConfigError(f"stop_token_ids must be a tuple of token ids, not {self.stop_token_ids!r}")
+        object.__setattr__(self, "logit_bias", dict(self.logit_bias))  # the caller's may change later
         for token, bias in self.logit_bias.items():
             require_int("logit_bias token", token, 0, LIMITS.max_vocabulary)
             require_number("logit_bias", bias, -1e4, 1e4)
         for token in self.stop_token_ids:
             require_int("stop token id", token, 0, LIMITS.max_vocabulary)
-        self._check_stop_strings()
 
     def _check_stop_strings(self) -> None:
         if not isinstance(self.stop, tuple) or not all(isinstance(stop, str) for stop in self.stop):
@@ -204,6 +220,7 @@ class SpeculativeConfig:
         if self.num_speculative_tokens is not None:
             require_lookahead(self.num_speculative_tokens)
         require_choice("acceptance", self.acceptance, ("rejection", "match"))
+        require_bool("exact", self.exact)
 
 
 def require_lookahead(value: Any) -> None:

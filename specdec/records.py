@@ -61,7 +61,7 @@ class Round:
     `tokens` are emitted by this round, in order: the accepted drafts, then the one the target sampled (absent where
     the run ended inside the accepted drafts). `text` is what became readable: it lags `tokens` where a character or
     a possible stop string is still unfinished. `prefill_s` is non-zero in the first round only. `fault` says why the
-    drafter failed, where it did.
+    drafter failed, where it did. `last`: only `Finished` follows.
     """
 
     index: int
@@ -75,6 +75,7 @@ class Round:
     draft_cache: int | None = None
     prefill_s: float = 0.0
     fault: str = ""
+    last: bool = False
 
     @property
     def accepted(self) -> int:

@@ -73,7 +73,7 @@ class Trace:
             "ids": list(finished.pop("ids")),
             "finish_reason": finished.pop("reason"),
             "tail": finished.pop("tail"),
-            "stats": self.stats.to_dict() | dict(self.measurements),
+            "stats": dict(self.measurements) | self.stats.to_dict(),
             "measurements": dict(self.measurements),
             **started,
             "rounds": [asdict(step) for step in self.rounds],
@@ -81,7 +81,7 @@ class Trace:
 
     def to_json(self, indent: int | None = None) -> str:
         """The trace as JSON text."""
-        return json.dumps(self.to_dict(), ensure_ascii=False, indent=indent)
+        return json.dumps(self.to_dict(), indent=indent)
 
     @classmethod
     def from_json(cls, text: str) -> Self:

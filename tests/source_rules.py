@@ -6,7 +6,7 @@ import sys
 from tests.source_tree import Source
 
 LAYERS = (
-    {"errors", "config", "records", "trace"},
+    {"errors", "config", "records", "threads", "trace"},
     {"model"},
     {"checkpoints", "tokenizer"},
     {"decoding"},

@@ -149,3 +149,30 @@ def test_settings_cannot_be_changed():
         SamplingParams().temperature = 2.0  # type: ignore[misc]
     with pytest.raises(ConfigError, match="one of a, b"):
         require_choice("thing", "c", ("a", "b"))
+
+
+@pytest.mark.parametrize(
+    ("settings", "named"),
+    [
+        ({"logit_bias": None}, "logit_bias"),
+        ({"logit_bias": [1]}, "logit_bias"),
+        ({"stop_token_ids": 5}, "stop_token_ids"),
+        ({"temperature": 10**400}, "temperature"),
+        ({"logprobs": 3}, "logprobs"),
+        ({"ignore_eos": "no"}, "ignore_eos"),
+    ],
+)
+def test_values_of_another_kind_are_refused_by_name(settings, named):
+    """No AttributeError, TypeError or OverflowError, and nothing counts as true that is not."""
+    with pytest.raises(ConfigError, match=named):
+        SamplingParams(**settings)
+    with pytest.raises(ConfigError, match="exact"):
+        SpeculativeConfig(exact="no")
+
+
+def test_a_bias_changed_later_changes_nothing():
+    """Settings keep their own copy."""
+    bias = {1: 2.0}
+    params = SamplingParams(logit_bias=bias)
+    bias[1] = math.nan
+    assert params.logit_bias == {1: 2.0}

@@ -14,6 +14,8 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
+from specdec.threads import calm_blas
+
 PROMPT = "A short history of the lighthouse: "
 WINDOWS = (1, 2, 3, 5, 9, 13)
 
@@ -21,8 +23,7 @@ WINDOWS = (1, 2, 3, 5, 9, 13)
 def main(argv: Sequence[str] | None = None) -> None:
     """Measure and print both tables."""
     options = _options(argv)
-    for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
-        os.environ[name] = str(options.threads)  # before NumPy is imported
+    calm_blas()
     from specdec.bench.reference import as_transformers
     from specdec.checkpoints.checkpoint import open_checkpoint
     from specdec.checkpoints.locate import resolve

@@ -28,6 +28,12 @@ class LanguageModel:
     source: str
 
 
+def _name_of(path: Path) -> str:
+    """What a folder or a .gguf file is called; a dot in a folder's name is part of it."""
+    resolved = path.resolve()
+    return resolved.stem if resolved.suffix == ".gguf" else resolved.name
+
+
 def load_model(
     name_or_path: str | Path, *, threads: int | None = None, progress: Progress | None = None
 ) -> LanguageModel:
@@ -38,7 +44,7 @@ def load_model(
     ConfigError; nothing large is read before configuration, headers and memory have been found good.
     """
     path = as_path(name_or_path)
-    name = str(name_or_path) if path is None else path.resolve().stem
+    name = str(name_or_path) if path is None else _name_of(path)
     entry = ENTRIES.get(name) if path is None else None
     if entry is not None:  # before a download in vain
         require_memory(name, entry.parameters, available_bytes())

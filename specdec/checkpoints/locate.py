@@ -79,6 +79,8 @@ def as_path(name_or_path: str | Path) -> Path | None:
     """The folder or .gguf file that is meant; None where a name is. NotFoundError for a path to nothing."""
     if not isinstance(name_or_path, str | Path) or name_or_path in ENTRIES or "\0" in str(name_or_path):
         return None
+    if name_or_path == "":
+        raise NotFoundError("the name of the model is empty")
     try:
         path = Path(name_or_path).expanduser()
         if path.is_dir() or (path.suffix == ".gguf" and path.exists()):

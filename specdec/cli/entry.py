@@ -12,21 +12,16 @@ from collections.abc import Sequence
 from specdec.cli.options import parse
 from specdec.cli.terminal import printable
 from specdec.errors import SpecdecError
+from specdec.threads import calm_blas
 
-THREAD_VARIABLES = (
-    "OPENBLAS_NUM_THREADS",
-    "OMP_NUM_THREADS",
-    "MKL_NUM_THREADS",
-    "BLIS_NUM_THREADS",
-    "VECLIB_MAXIMUM_THREADS",
-)
 FAILED, INTERRUPTED, UNREAD = 1, 130, 141
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; its exit status. SystemExit where arguments are wrong or help was asked for."""
+    _open_missing_streams()
     options = parse(arguments)
-    _calm_blas()
+    calm_blas()
     try:
         _run(options)
         sys.stdout.flush()
@@ -43,16 +38,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _calm_blas() -> None:
-    """Keep BLAS to one thread, which it reads when NumPy is imported, unless the user's environment says otherwise.
-
-    The engine splits big products over its own threads. Those of OpenBLAS wait for each other by spinning: on a machine
-    that is busy with something else too, prefill then takes many times as long.
-    """
-    for name in THREAD_VARIABLES:
-        os.environ.setdefault(name, "1")
-
-
 def _run(options: argparse.Namespace) -> None:
     if options.command == "generate":
         from specdec.cli.generate import generate
@@ -66,6 +51,14 @@ def _run(options: argparse.Namespace) -> None:
         from specdec.cli.models import fetch_model
 
         fetch_model(options.name)
+
+
+def _open_missing_streams() -> None:
+    """Output that a shell closed (`>&-`) goes to nowhere; reading from a closed input is refused where it is asked."""
+    if sys.stdout is None:
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115
 
 
 def _close_output() -> None:

@@ -40,6 +40,8 @@ def read_prompt(text: str | None, file: str | None) -> str:
     """The prompt from its option, a file, or standard input; one line end at the end of those two is dropped."""
     if file is None and text is not None and text != "-":
         return text
+    if file is None and sys.stdin is None:
+        raise RequestError("there is no standard input to read the prompt from")
     if file is None:
         data = sys.stdin.buffer.read(MAX_PROMPT_BYTES + 1)
     else:

@@ -84,7 +84,10 @@ def _add_prompt(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_speculation(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("speculation", "None of this changes what the text may be, only how fast it is.")
+    group = parser.add_argument_group(
+        "speculation",
+        "None of this changes the distribution of the text (--no-exact: up to near-ties), only how fast it comes.",
+    )
     group.add_argument(
         "-k",
         dest="num_speculative_tokens",
@@ -124,7 +127,11 @@ def _add_sampling(parser: argparse.ArgumentParser) -> None:
         help_text = f"{text} (default: {default:g})"
         group.add_argument(f"--{name}", type=type(default), default=default, metavar=metavar, help=help_text)
     group.add_argument(
-        "--seed", type=int, metavar="N", help="same seed and settings, same text (default: a new one each time)"
+        "--seed",
+        type=int,
+        metavar="N",
+        help="same seed and settings, same text; with -k auto only where greedy or with --acceptance match "
+        "(default: a new one each time)",
     )
     _add_ending(parser)
 

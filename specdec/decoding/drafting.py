@@ -3,6 +3,7 @@
 k drafts, V vocabulary.
 """
 
+import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
@@ -12,17 +13,16 @@ from specdec.decoding.protocols import Draft, DraftSession, Floats
 
 T = TypeVar("T")
 
-MAX_FAILURES = 3  # in a row; then the drafter is not asked again in this run
+MAX_FAILURES = 3  # rounds in a row; then the drafter is not asked again in this run
 _SLACK = 1e-3  # how far a row of q may sum from 1
 
 
 @dataclass(frozen=True, slots=True)
 class Drafts:
-    """A draft that was checked; empty, with the reason in `fault`, where there was none to be had."""
+    """A draft that was checked; empty where there was none to be had."""
 
     tokens: tuple[int, ...] = ()
     q: Floats | None = None
-    fault: str = ""
 
     def probability(self, i: int) -> float:
         """q of draft i."""
@@ -36,58 +36,56 @@ class Drafting:
         self._session = session
         self._vocab_size = vocab_size
         self._failures = 0
+        self._faults: list[str] = []
 
     @property
     def cache_length(self) -> int | None:
         """Tokens in the draft's cache; None where there is no cache or no drafter."""
-        return self._ask(lambda session: session.cache_length, None)[0]
+        return self._ask(lambda session: session.cache_length, None)
 
     def room(self, length: int) -> int:
         """How many drafts may follow a text of `length` tokens, as far as the drafter is concerned."""
         if self._session is None:
             return 0
-        context, fault = self._ask(lambda session: session.context_length, None)
-        if fault:
-            return 0
+        full: int | None = length  # no room where the session cannot say
+        context = self._ask(lambda session: session.context_length, full)
         return LIMITS.max_speculative_tokens if context is None else max(0, context - length)
 
-    def prefill(self, prompt: Sequence[int]) -> str:
-        """Show the drafter the prompt; what went wrong, if anything."""
-        return self._ask(lambda session: session.prefill(prompt), None)[1]
+    def prefill(self, prompt: Sequence[int]) -> None:
+        """Show the drafter the prompt."""
+        self._ask(lambda session: session.prefill(prompt), None)
 
     def propose(self, tokens: Sequence[int], k: int) -> Drafts:
         """At most `k` drafts; none where k is 0, or the drafter fails or hands over what no drafter may."""
-        if k == 0 or self._session is None:
+        if k == 0:
             return Drafts()
-        drafts, fault = self._ask(lambda session: self._checked(session.propose(tokens, k), k), Drafts())
-        if fault:
-            return Drafts(fault=fault)
-        self._failures = 0
-        return drafts
+        return self._ask(lambda session: self._checked(session.propose(tokens, k), k), Drafts())
 
-    def truncate(self, length: int) -> str:
-        """Have the drafter forget all behind `length`; what went wrong, if anything."""
-        return self._ask(lambda session: session.truncate(length), None)[1]
+    def truncate(self, length: int) -> None:
+        """Have the drafter forget all behind `length`."""
+        self._ask(lambda session: session.truncate(length), None)
 
-    def _ask(self, question: Callable[[DraftSession], T], otherwise: T) -> tuple[T, str]:
-        """The session's answer and no fault, or `otherwise` and the fault."""
+    def end_round(self) -> str:
+        """What went wrong in this round, if anything. A drafter that fails in several rounds in a row is let go."""
+        faults, self._faults = list(dict.fromkeys(self._faults)), []
+        self._failures = self._failures + 1 if faults else 0
+        if self._session is not None and self._failures == MAX_FAILURES:
+            self._session = None
+            faults.append(f"it failed {MAX_FAILURES} times in a row and is not asked again in this run")
+        return "; ".join(faults)
+
+    def _ask(self, question: Callable[[DraftSession], T], otherwise: T) -> T:
+        """The session's answer, or `otherwise` where there is no session or it fails."""
         if self._session is None:
-            return otherwise, ""
+            return otherwise
         try:
-            return question(self._session), ""
+            return question(self._session)
         except Exception as error:
-            return otherwise, self._failed(error)
-
-    def _failed(self, error: Exception) -> str:
-        self._failures += 1
-        fault = f"the drafter failed: {type(error).__name__}: {str(error)[:200]}"
-        if self._failures < MAX_FAILURES:
-            return fault
-        self._session = None
-        return f"{fault}; it failed {MAX_FAILURES} times in a row and is not asked again in this run"
+            self._faults.append(f"the drafter failed: {type(error).__name__}: {str(error)[:200]}")
+            return otherwise
 
     def _checked(self, draft: Draft, k: int) -> Drafts:
-        tokens = tuple(map(int, draft.tokens))
+        tokens = tuple(map(operator.index, draft.tokens))
         if len(tokens) > k:
             raise ValueError(f"{len(tokens)} drafts where {k} were asked for")
         for token in tokens:

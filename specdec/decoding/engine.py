@@ -80,7 +80,7 @@ class Run:
     def round(self) -> Round:
         """Draft, verify, judge, cut, commit; then write it down."""
         clock = Stopwatch()
-        faults = [self._prefill()]
+        self._prefill()
         prefill_s = clock.lap() if self._index == 0 else 0.0
         caught_up = self._caught_up()
         drafts = self._drafting.propose(self.tokens, self._policy.choose(self._room()))
@@ -89,7 +89,7 @@ class Run:
         verify_s = clock.lap()
         verdict = self._judge(logits, drafts)
         cut = self._stopping.cut((*drafts.tokens[: verdict.accepted], verdict.token))
-        faults += [drafts.fault, self._commit(cut)]
+        self._commit(cut)
         logprobs = log_probabilities(logits, cut.ids) if self._request.params.logprobs else None
         step = Round(
             index=self._index,
@@ -102,7 +102,8 @@ class Run:
             target_cache=self._cache.length,
             draft_cache=self._drafting.cache_length,
             prefill_s=prefill_s,
-            fault="; ".join(filter(None, faults)),
+            fault=self._drafting.end_round(),
+            last=self.reason is not None,
         )
         self._index += 1
         self._policy.observe(step, caught_up=caught_up)
@@ -114,13 +115,13 @@ class Run:
         ids = tuple(self.tokens[len(self._request.prompt) :])
         return Finished(self.reason or self._request.limit, ids, self._stopping.text, tail)
 
-    def _prefill(self) -> str:
+    def _prefill(self) -> None:
         """Before the first round: read all of the prompt but its last token, which the round will feed."""
         if self._index:
-            return ""
+            return
         if len(self.tokens) > 1:
             self._network.forward(self.tokens[:-1], self._cache, logits=0, exact=self._request.speculation.exact)
-        return self._drafting.prefill(self.tokens)
+        self._drafting.prefill(self.tokens)
 
     def _room(self) -> int:
         """How many drafts may follow: one token is the target's own, and the draft's context may be shorter."""
@@ -147,12 +148,12 @@ class Run:
         choose = self._uniforms.window(Purpose.CHOOSE, start, k + 1)
         return RULES[self._request.speculation.acceptance](p, drafts.tokens, drafts.q, judge, choose)
 
-    def _commit(self, cut: Cut) -> str:
-        """Make the round's tokens part of the text and cut both caches to it; what the drafter had against it."""
+    def _commit(self, cut: Cut) -> None:
+        """Make the round's tokens part of the text and cut both caches to it."""
         self.tokens += cut.ids
         self.reason = cut.reason
         self._cache.truncate(len(self.tokens) - 1)
-        return self._drafting.truncate(len(self.tokens) - 1)
+        self._drafting.truncate(len(self.tokens) - 1)
 
 
 class Stopwatch:

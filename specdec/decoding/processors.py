@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from specdec.config import SamplingParams
 from specdec.decoding.protocols import Floats
 from specdec.decoding.tally import Tally
-from specdec.errors import NumericalError, RequestError
+from specdec.errors import NumericalError
 
 _COLDEST = 1e-30  # a temperature below this would overflow, and is no different
 
@@ -24,7 +24,7 @@ class Processors:
 
     def __init__(self, params: SamplingParams, prompt: Sequence[int], vocab_size: int) -> None:
         self._params = params
-        self._bias = _bias(params, vocab_size)
+        self._bias = _bias(params)
         self._repeats = params.repetition_penalty != 1
         self._counts = params.frequency_penalty != 0 or params.presence_penalty != 0
         self._cuts = params.top_k > 0 or params.top_p < 1 or params.min_p > 0
@@ -95,11 +95,9 @@ class Processors:
         return rows
 
 
-def _bias(params: SamplingParams, vocab_size: int) -> tuple[NDArray[np.intp], NDArray[np.float64]] | None:
+def _bias(params: SamplingParams) -> tuple[NDArray[np.intp], NDArray[np.float64]] | None:
     if not params.logit_bias:
         return None
-    if max(params.logit_bias) >= vocab_size:
-        raise RequestError(f"logit_bias names token {max(params.logit_bias)}, the vocabulary has {vocab_size}")
     return np.array(list(params.logit_bias), np.intp), np.array(list(params.logit_bias.values()), np.float64)
 
 

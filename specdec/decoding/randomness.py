@@ -1,7 +1,8 @@
 """Uniforms keyed by (seed, position, purpose): the same key gives the same number, whichever way a run got there.
 
-So a run repeats itself, `match` emits the very tokens of plain decoding, and requests share no generator. The numbers
-are NumPy's counter-based Philox 4x64 (Salmon et al. 2011): the key is (seed, purpose), the counter the position.
+So a run repeats itself (under `rejection` as far as its k do, and those of `auto` depend on timings), `match` emits the
+very tokens of plain decoding, and requests share no generator. The numbers are NumPy's counter-based Philox 4x64
+(Salmon et al. 2011): the key is (seed, purpose), the counter the position.
 Blocks of positions are made at once, since building a generator costs as much as a thousand of its numbers.
 """
 

@@ -39,6 +39,7 @@ def prepare(
 ) -> Request:
     """Check a request and begin the drafter's part of it; RequestError, ContextError or VocabularyError."""
     ids = prompt_ids(target, prompt)
+    _require_known(target, params)
     budget, limit = _budget(target, ids, params)
     seed = secrets.randbits(32) if params.seed is None else params.seed
     lookahead = _lookahead(drafter, speculation)
@@ -73,6 +74,15 @@ def prompt_ids(target: Model, prompt: str | Sequence[int]) -> tuple[int, ...]:
         if not 0 <= token < size:
             raise RequestError(f"the prompt holds token {token}, {target.name} knows 0 to {size - 1}")
     return ids
+
+
+def _require_known(target: Model, params: SamplingParams) -> None:
+    """Raise RequestError where the parameters name tokens that the target does not have."""
+    size = target.network.vocab_size
+    for name, tokens in (("logit_bias", params.logit_bias), ("stop_token_ids", params.stop_token_ids)):
+        for token in tokens:
+            if token >= size:
+                raise RequestError(f"{name} names token {token}, {target.name} knows 0 to {size - 1}")
 
 
 def _as_ids(prompt: Sequence[int]) -> tuple[int, ...]:
@@ -115,7 +125,8 @@ def _why_plain(drafter: Drafter | None, lookahead: Lookahead, asked: Lookahead |
         return "plain decoding: drafts were asked for, but there is no drafter" if asked else ""
     if lookahead == 0:
         return "plain decoding: a lookahead of 0 drafts nothing"
-    return f"plain decoding: an answer of at most {budget} leaves no room for drafts" if budget < 2 else ""
+    tokens = "1 token" if budget == 1 else f"{budget} tokens"
+    return f"plain decoding: an answer of at most {tokens} leaves no room for drafts" if budget < 2 else ""
 
 
 def _start(

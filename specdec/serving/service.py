@@ -59,7 +59,7 @@ class Service:
         self._allowed = None if offers is None else {offer.name for offer in offers}
         self._gate = Gate(self.settings.queue_limit)
         self._engines: dict[tuple[str, str], Engine] = {}
-        self._store = ModelStore(loader or self._load, self.settings.model_memory_mb * 1_000_000)
+        self._store = ModelStore(loader or self._load, self.settings.model_memory_mb * 1_000_000, on_evict=self._forget)
 
     def join(self) -> Ticket:
         """A place in the line, for callers that want to see it move; BusyError where the line is full."""
@@ -118,22 +118,27 @@ class Service:
 
     def _engine(self, target: str, draft: str) -> Engine:
         """The engine of a pair, the same one each time, because it remembers how long the pair's passes take."""
-        model, drafter = self._store.get(target), self._drafter(draft)
-        self._engines = {pair: engine for pair, engine in self._engines.items() if self.holds(*pair)}
+        models = self._store.get_all(target, *(() if draft in NO_MODEL_DRAFTS else (draft,)))
         engine = self._engines.get((target, draft))
-        if engine is None or engine.target is not model:
-            engine = self._engines[target, draft] = Engine(model, drafter)
+        if engine is None:
+            engine = self._engines[target, draft] = Engine(models[0], _drafter(draft, *models[1:]))
         return engine
 
-    def _drafter(self, name: str) -> Drafter | None:
-        if name == "none":
-            return None
-        return NgramDrafter() if name == "ngram" else ModelDrafter(self._store.get(name))
+    def _forget(self, evicted: str) -> None:
+        """Drop the engines that would keep a model alive which the store lets go."""
+        self._engines = {pair: engine for pair, engine in self._engines.items() if evicted not in pair}
 
     def _load(self, name: str) -> Model:
         from specdec.checkpoints import load_model
 
         return load_model(name, threads=self.settings.threads or None)
+
+
+def _drafter(name: str, *model: Model) -> Drafter | None:
+    """The drafter of that name; `model` where it is one."""
+    if model:
+        return ModelDrafter(model[0])
+    return NgramDrafter() if name == "ngram" else None
 
 
 def _templated(target: Model, prompt: str) -> list[int]:
@@ -158,6 +163,8 @@ def _watched(
                 return
             if isinstance(record, Round):
                 said.append(record)
+                if record.last:
+                    continue  # a run's own end comes before whatever would end it
             if cancelled():
                 yield _cut(said, codec, "cancelled")
                 return

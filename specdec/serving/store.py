@@ -18,12 +18,22 @@ def weight_bytes(model: Model) -> int:
 
 
 class ModelStore:
-    """Models by name, loaded once and dropped when others need the room. Loading is one at a time."""
+    """Models by name, loaded once and dropped when others need the room. Loading is one at a time.
 
-    def __init__(self, loader: Loader, budget: int, size_of: Callable[[Model], int] = weight_bytes) -> None:
+    `on_evict` is called with a model's name before it is dropped: whoever holds on to it must let go.
+    """
+
+    def __init__(
+        self,
+        loader: Loader,
+        budget: int,
+        size_of: Callable[[Model], int] = weight_bytes,
+        on_evict: Callable[[str], None] = lambda name: None,
+    ) -> None:
         self._loader = loader
         self._budget = budget
         self._size_of = size_of
+        self._on_evict = on_evict
         self._lock = threading.RLock()
         self._kept: OrderedDict[str, Model] = OrderedDict()
 
@@ -34,24 +44,45 @@ class ModelStore:
             return tuple(self._kept)
 
     def get(self, name: str) -> Model:
-        """The model of that name, loaded where it is not in memory; the loader's LoadError where that fails."""
-        with self._lock:
-            if name not in self._kept:
-                self._kept[name] = self._load(name)
-            self._kept.move_to_end(name)
-            self._shrink()
-            return self._kept[name]
+        """One model, as `get_all` finds it."""
+        return self.get_all(name)[0]
 
-    def _load(self, name: str) -> Model:
+    def get_all(self, *names: str) -> tuple[Model, ...]:
+        """The models of these names, loaded where they are not in memory; the loader's LoadError where that fails.
+
+        Models asked for together stay together, even where they alone exceed the budget.
+        """
+        with self._lock:
+            models = tuple(self._get(name, names) for name in names)
+            self._shrink(keep=names)
+            return models
+
+    def _get(self, name: str, keep: tuple[str, ...]) -> Model:
+        if name not in self._kept:
+            self._kept[name] = self._load(name, keep)
+        self._kept.move_to_end(name)
+        return self._kept[name]
+
+    def _load(self, name: str, keep: tuple[str, ...]) -> Model:
+        """Load a model; where memory is short, once more without those that nobody asks for now."""
+        self._shrink(keep)
         try:
             return self._loader(name)
         except MemoryLimitError:
-            if not self._kept:
+            if not self._evict(keep, lambda: True):
                 raise
-            self._kept.clear()
-            return self._loader(name)
+        return self._loader(name)
 
-    def _shrink(self) -> None:
-        """Drop the least recently used models until the rest fits; the last one asked for always stays."""
-        while len(self._kept) > 1 and sum(map(self._size_of, self._kept.values())) > self._budget:
-            self._kept.popitem(last=False)
+    def _shrink(self, keep: tuple[str, ...]) -> None:
+        """Drop the least recently used models until the rest fits the budget."""
+        self._evict(keep, lambda: sum(map(self._size_of, self._kept.values())) > self._budget)
+
+    def _evict(self, keep: tuple[str, ...], needed: Callable[[], bool]) -> bool:
+        """Drop models, the least recently used first, but none of `keep`, while `needed`; whether any went."""
+        idle = [name for name in self._kept if name not in keep]
+        gone = 0
+        while gone < len(idle) and needed():
+            self._on_evict(idle[gone])
+            del self._kept[idle[gone]]
+            gone += 1
+        return gone > 0

@@ -14,6 +14,7 @@ import torch
 from transformers import AutoModelForCausalLM, MistralConfig, MistralForCausalLM, PreTrainedModel
 
 from specdec.checkpoints import LanguageModel, fetch, load_model
+from specdec.checkpoints.loading import _name_of
 from specdec.config import RopeConfig
 from specdec.errors import ConfigError, LoadError, NotFoundError, UnsupportedError
 from specdec.model.rotary import frequencies
@@ -275,3 +276,16 @@ def test_loading_the_real_model_takes_little_more_than_its_weights() -> None:
     path = fetch("smollm2-135m-instruct")
     done = subprocess.run([sys.executable, "-c", code, str(path)], capture_output=True, text=True, check=True)
     assert float(done.stdout) <= 1.5
+
+
+def test_a_dot_in_a_folders_name_is_part_of_it(tmp_path: Path) -> None:
+    """Only .gguf is an ending."""
+    assert _name_of(tmp_path / "TinyLlama-1.1B-Chat-v1.0") == "TinyLlama-1.1B-Chat-v1.0"
+    assert _name_of(tmp_path / "SmolLM2.Q4_1.gguf") == "SmolLM2.Q4_1"
+
+
+@pytest.mark.parametrize("name", ["", None, 5])
+def test_no_name_is_no_model(name: object) -> None:
+    """An empty name is not the current folder."""
+    with pytest.raises(NotFoundError):
+        load_model(name)  # type: ignore[arg-type]

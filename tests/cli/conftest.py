@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
+from specdec import threads
 from specdec.cli import entry, generate
 from specdec.serving import Service
 from tests.serving.toys import WORDS, Toy, toy
@@ -24,7 +25,7 @@ def plain_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     """Colours are decided by the stream alone; thread counts do not leak out of a test."""
     monkeypatch.delenv("NO_COLOR", raising=False)
     monkeypatch.setenv("TERM", "xterm")
-    for name in entry.THREAD_VARIABLES:
+    for name in threads.VARIABLES:
         monkeypatch.setenv(name, "1")
 
 

@@ -8,9 +8,9 @@ from contextlib import closing
 
 import pytest
 
-from specdec.cli.entry import THREAD_VARIABLES
 from specdec.cli.options import parse
 from specdec.config import SamplingParams, SpeculativeConfig
+from specdec.threads import VARIABLES as THREAD_VARIABLES
 from tests.serving.toys import toy
 from tests.source_tree import ROOT
 
@@ -143,3 +143,17 @@ def test_threads_reach_the_models(monkeypatch):
     with closing(generate.start(generate.open_service(options.threads), options, "zero")) as records:
         assert next(records).target == "specdec-target-4x256"
     assert seen == [("specdec-target-4x256", 3), ("specdec-draft-2x64", 3)]
+
+
+@pytest.mark.parametrize(
+    ("redirection", "status"),
+    [("--prompt Once --max-new-tokens 2 >&-", 0), ("--prompt - <&-", 1), ("--prompt Once --max-new-tokens 2 2>&-", 0)],
+)
+def test_closed_streams_are_no_traceback(redirection: str, status: int) -> None:
+    """A shell may close standard input, output or error: output goes to nowhere, a missing prompt is one sentence."""
+    command = f"{sys.executable} -m specdec generate {redirection}"
+    run = subprocess.run(["sh", "-c", command], cwd=ROOT, capture_output=True, text=True, timeout=60)
+    assert run.returncode == status
+    assert "Traceback" not in run.stderr
+    if status:
+        assert run.stderr == "specdec: there is no standard input to read the prompt from\n"

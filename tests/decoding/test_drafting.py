@@ -35,7 +35,8 @@ MISDEEDS = {
     "too many": (lambda tokens, k: [1] * (k + 1), "drafts where"),
     "id too large": (lambda tokens, k: [16], "draft 16 lies outside the vocabulary of 16"),
     "negative id": (lambda tokens, k: [-1], "draft -1 lies outside"),
-    "not ids": (lambda tokens, k: ["a"], "ValueError"),
+    "not ids": (lambda tokens, k: ["7"], "TypeError"),
+    "not quite ids": (lambda tokens, k: [5.9], "TypeError"),
     "no draft at all": (lambda tokens, k: 5, "TypeError"),
     "q of NaN": (with_q(np.full((2, 16), np.nan)), "no distribution"),
     "one NaN in q": (with_q(changed(1, 3, np.nan)), "no distribution"),
@@ -108,6 +109,28 @@ def test_failures_beside_proposing_cost_no_more(where: str) -> None:
     assert trace.ids == Engine(hashed(1)).generate([1, 2, 3], SamplingParams(max_tokens=24)).ids
 
 
+@pytest.mark.parametrize("where", ["truncate", "cache_length"])
+def test_a_drafter_that_always_fails_somewhere_is_let_go(where: str) -> None:
+    """Good proposals do not wipe out failures elsewhere in the same round: after three such rounds it is not asked."""
+
+    class Faulty(ToyDrafter):
+        def truncate(self, length: int) -> None:
+            if where == "truncate":
+                raise OSError("no truncate")
+
+        def __getattribute__(self, name: str) -> object:
+            if name == where == "cache_length":
+                raise OSError("no cache_length")
+            return object.__getattribute__(self, name)
+
+    trace = Engine(hashed(1), Faulty(lambda tokens, k: [1] * k, 2)).generate([1, 2, 3], SAMPLED)
+    faults = [step.fault for step in trace.rounds]
+    assert all(f"OSError: no {where}" in fault for fault in faults[:3])
+    assert "not asked again" in faults[2]
+    assert not any(faults[3:])
+    assert not any(step.proposals for step in trace.rounds[3:])
+
+
 def test_a_drafter_that_cannot_start_is_done_without() -> None:
     """start raises: a note, plain decoding, no drafter in force."""
 
@@ -150,7 +173,10 @@ def test_no_session_no_questions() -> None:
     """Without a drafter: no room, no drafts, no cache, no faults."""
     drafting = Drafting(None, 16)
     assert drafting.room(5) == 0 and drafting.cache_length is None
-    assert drafting.propose([1], 3).tokens == () and drafting.prefill([1]) == drafting.truncate(0) == ""
+    assert drafting.propose([1], 3).tokens == ()
+    drafting.prefill([1])
+    drafting.truncate(0)
+    assert drafting.end_round() == ""
 
 
 def test_fewer_drafts_than_asked_for_are_welcome() -> None:

@@ -157,3 +157,16 @@ def test_settings_of_the_request_go_before_the_drafters_own() -> None:
     assert len(Engine(target, drafter).generate([1]).rounds[0].proposals) == 5
     two = SpeculativeConfig(num_speculative_tokens=2)
     assert len(Engine(target, drafter).generate([1], speculation=two).rounds[0].proposals) == 2
+
+
+@pytest.mark.parametrize("settings", [{"logit_bias": {99: 1.0}}, {"stop_token_ids": (99,)}])
+def test_parameters_about_unknown_tokens_are_refused(settings: dict[str, object]) -> None:
+    """A bias or a stop on a token that the target does not have: an error with both numbers, before anything runs."""
+    with pytest.raises(RequestError, match=r"names token 99.*0 to 15"):
+        start(hashed(1), [1], **settings)
+
+
+def test_a_short_answer_is_counted_in_tokens() -> None:
+    """The note on why nothing is drafted says what it counts."""
+    assert "at most 1 token leaves" in start(hashed(1), [1], NgramDrafter(), max_tokens=1).note
+    assert "at most 0 tokens leaves" in start(hashed(1), [1], NgramDrafter(), max_tokens=0).note

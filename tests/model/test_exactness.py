@@ -1,5 +1,7 @@
 """A row of logits has the same bits alone, in any window, on any number of threads: the ground of losslessness."""
 
+import threading
+
 import numpy as np
 import pytest
 
@@ -122,3 +124,23 @@ def test_without_the_promise_logits_stay_within_rounding(model: Transformer) -> 
     model.forward(ids[:1], cache, logits=0)
     loose = np.concatenate([model.forward([token], cache, exact=False) for token in ids[1:]])
     assert np.abs(loose - in_windows(model, ids, 1, 5)).max() < 1e-3
+
+
+def test_a_helper_threads_error_reaches_the_caller() -> None:
+    """What goes wrong in a helper is raised where the work was asked for, and the helper lives on."""
+    workers = Workers(2)
+    for _ in range(2):
+        with pytest.raises(ZeroDivisionError):
+            workers.run(lambda part: 1 // (part.start == 0), 4)
+
+
+def test_helper_threads_leave_with_their_model() -> None:
+    """Dropping the workers ends their threads."""
+    before = set(threading.enumerate())
+    workers = Workers(3)
+    helpers = set(threading.enumerate()) - before
+    assert len(helpers) == 2
+    del workers
+    for helper in helpers:
+        helper.join(timeout=5)
+        assert not helper.is_alive()

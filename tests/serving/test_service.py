@@ -266,7 +266,7 @@ def test_an_engine_is_kept_as_long_as_its_models_are():
     """The same pair gets the same engine (it knows its machine by then); with the models goes the engine."""
     service = Service(loader=load_toy)
     sizes = {"target": 1, "draft": 1, "other": 8_000}
-    service._store = ModelStore(load_toy, 8_000, lambda model: sizes[model.name])
+    service._store = ModelStore(load_toy, 8_000, lambda model: sizes[model.name], service._forget)
     first = service._engine("target", "draft")
     assert service._engine("target", "draft") is first
     assert service._engine("target", "none") is not first
@@ -276,3 +276,26 @@ def test_an_engine_is_kept_as_long_as_its_models_are():
     gc.collect()
     assert kept() is None
     assert list(service._engines) == [("other", "none")]
+
+
+@pytest.mark.parametrize(("params", "reason"), [({"stop": (" three",)}, "stop"), ({"stop_token_ids": (3,)}, "stop")])
+def test_the_runs_own_end_comes_first(service: Service, params: dict[str, object], reason: str):
+    """A flag set, or a deadline passed, once the last round is out changes nothing: no stop string slips through."""
+    expected = end(service.stream(ask(tokens=20, **params)))
+    assert expected.reason == reason
+    assert " three" not in expected.text
+    flag = threading.Event()
+    for record in service.stream(ask(tokens=20, **params), cancelled=flag.is_set):
+        if isinstance(record, Round) and record.last:
+            flag.set()
+    assert record == expected
+
+
+def test_a_deadline_that_passes_after_the_last_round_is_not_one():
+    """A reader that takes its time with the last round still gets the run's own end."""
+    service = Service(Settings(max_seconds=0.3), loader=load_toy)
+    for record in service.stream(ask(tokens=20, stop=(" three",))):
+        if isinstance(record, Round) and record.last:
+            time.sleep(0.4)
+    assert isinstance(record, Finished)
+    assert (record.reason, record.text) == ("stop", " one two")

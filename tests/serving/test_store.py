@@ -102,3 +102,33 @@ def test_memory_is_made_where_it_is_short():
     assert store.names == ("large",)
     with pytest.raises(MemoryLimitError, match="80 GB"):
         store.get("huge")
+
+
+def test_models_asked_for_together_stay_together():
+    """A pair beyond the budget is loaded once, not for every request, and neither pushes the other out."""
+    loads = Loads()
+    store = ModelStore(loads, 3, lambda model: 2)
+    for _ in range(3):
+        assert [model.name for model in store.get_all("target", "draft")] == ["target", "draft"]
+    assert loads.names == ["target", "draft"]
+    store.get("other")
+    assert store.names == ("other",)
+
+
+def test_who_holds_on_to_a_model_is_told_before_it_goes():
+    """`on_evict` comes before the loader is asked once more, so that memory is free by then."""
+    told: list[str] = []
+    tries: list[str] = []
+
+    def load(name: str) -> Toy:
+        tries.append(name)
+        if name == "b" and not told:
+            raise MemoryLimitError("too little memory for b")
+        return toy(name)
+
+    store = ModelStore(load, 10, lambda model: 1, told.append)
+    store.get("a")
+    store.get("b")
+    assert told == ["a"]
+    assert tries == ["a", "b", "b"]
+    assert store.names == ("b",)

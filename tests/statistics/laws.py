@@ -14,6 +14,7 @@ from itertools import pairwise, product
 import numpy as np
 from numpy.typing import NDArray
 
+from specdec.decoding.protocols import Floats
 from specdec.decoding.verification import Rule, residual
 
 Law = dict[tuple[int, ...], float]
@@ -142,3 +143,13 @@ def markov_law(target: Rows, last: int, length: int) -> Law:
 def distance(a: Law, b: Law) -> float:
     """Largest difference of two laws at any sequence."""
     return max(abs(a.get(key, 0.0) - b.get(key, 0.0)) for key in {*a, *b})
+
+
+def expected_rejection(p: Floats, q: Floats) -> float:
+    """Σ min(p, q): how often `rejection` accepts a draft from q."""
+    return float(np.minimum(p, q).sum())
+
+
+def expected_match(p: Floats, q: Floats) -> float:
+    """Σ p·q: how often `match` accepts a draft from q."""
+    return float(np.dot(p, q))

@@ -5,11 +5,13 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from specdec.decoding.verification import RULES, Rule, expected_match, expected_rejection, match, rejection
+from specdec.decoding.verification import RULES, Rule, match, rejection
 from tests.statistics.broken import bonus_from_wrong_row, first_draft_unverified, raw_q, resample_from_p
 from tests.statistics.laws import (
     Rows,
     distance,
+    expected_match,
+    expected_rejection,
     first_token_law,
     joint_law,
     markov_law,

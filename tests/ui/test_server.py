@@ -12,8 +12,10 @@ import pytest
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
+import app as front
 from specdec.errors import ConfigError
 from specdec.serving import Offer, Service, Settings
+from specdec.threads import VARIABLES
 from specdec.ui.assets import served
 from specdec.ui.server import create_app, serve
 from tests.serving.toys import load_toy
@@ -140,11 +142,38 @@ def test_environment_is_set_before_the_libraries_are_imported():
         "import sys, os, app; chosen = app.options(['--port', '7000']); app.limit_threads(chosen.threads);"
         "assert not {'numpy', 'gradio'} & set(sys.modules);"
         "import specdec.ui; assert 'gradio' not in sys.modules;"
-        "print(os.environ['GRADIO_ANALYTICS_ENABLED'], os.environ['OPENBLAS_NUM_THREADS'], chosen.host, chosen.port)"
+        "print(*map(os.environ.get, ['GRADIO_ANALYTICS_ENABLED', 'OPENBLAS_NUM_THREADS', 'SPECDEC_THREADS']),"
+        "chosen.host, chosen.port)"
     )
-    environment = os.environ | {"CPU_CORES": "2", "GRADIO_SERVER_NAME": "0.0.0.0", "GRADIO_SERVER_PORT": "1"}
+    free = {name: value for name, value in os.environ.items() if name not in VARIABLES}
+    environment = free | {"CPU_CORES": "2", "GRADIO_SERVER_NAME": "0.0.0.0", "GRADIO_SERVER_PORT": "1"}
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
-    assert done.stdout.split() == ["False", "2", "0.0.0.0", "7000"], done.stderr
+    assert done.stdout.split() == ["False", "1", "2", "0.0.0.0", "7000"], done.stderr
+
+
+@pytest.mark.parametrize(
+    ("environment", "arguments", "threads"),
+    [
+        ({}, [], None),
+        ({"CPU_CORES": ""}, [], None),
+        ({"CPU_CORES": "2"}, [], 2),
+        ({"CPU_CORES": "2", "SPECDEC_THREADS": "3"}, [], 3),
+        ({"CPU_CORES": "2", "SPECDEC_THREADS": "3"}, ["--threads", "1"], 1),
+    ],
+)
+def test_the_command_line_comes_before_the_environment(
+    environment: dict[str, str], arguments: list[str], threads: int | None, monkeypatch: pytest.MonkeyPatch
+):
+    """--threads, then SPECDEC_THREADS, then CPU_CORES; an empty variable is as good as none."""
+    for name in ("CPU_CORES", "SPECDEC_THREADS"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    chosen = front.options(arguments).threads
+    monkeypatch.setattr(os, "environ", dict(os.environ))
+    front.limit_threads(chosen)
+    assert chosen == threads
+    assert os.environ.get("SPECDEC_THREADS") == (str(threads) if threads else None)
 
 
 def test_a_taken_port_is_said_in_one_sentence():

@@ -4,6 +4,7 @@
 
 Both sides continue the same ids greedily, one token a pass, with their KV caches; prefill and warm-up are left out.
 The figure to quote is the median of the paired ratios: a pair ran within seconds of each other on the same machine.
+Beside them stands what memory allows: decoding can go no faster than a token's weights, 4 bytes a parameter, are read.
 A second table has the cost of a pass over several tokens in units of a pass over one, also taking turns.
 """
 
@@ -35,6 +36,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     print(f"{options.target}: {checkpoint.config.parameters / 1e6:.0f} M parameters, {options.threads} threads")
     theirs = as_transformers(checkpoint)
     _compare(_OurRun(ours, ids), _TheirRun(theirs, ids, options.threads), options.tokens, options.pairs)
+    _bound(checkpoint.config.parameters, options.threads, options.pairs)
     _windows(ours, ids, options.pairs)
 
 
@@ -93,6 +95,22 @@ def _compare(ours: _OurRun, theirs: _TheirRun, count: int, pairs: int) -> None:
     print(f"specdec       {statistics.median(a for a, _ in speeds):8.1f} tokens/s")
     print(f"transformers  {statistics.median(b for _, b in speeds):8.1f} tokens/s")
     print(f"ratio         {statistics.median(ratios):8.2f}   ({min(ratios):.2f} … {max(ratios):.2f}, {pairs} pairs)")
+
+
+def _bound(parameters: int, threads: int, repetitions: int) -> None:
+    """Tokens per second if all that a token cost were to read the weights, once, on so many threads."""
+    import numpy as np
+
+    from specdec.model.workers import Workers
+
+    weights = np.ones(parameters, np.float32)
+    workers, seconds = Workers(threads), []
+    for _ in range(repetitions):
+        started = time.perf_counter()
+        workers.run(lambda part: weights[part].max(), parameters)
+        seconds.append(time.perf_counter() - started)
+    median = statistics.median(seconds)
+    print(f"memory bound  {1 / median:8.1f} tokens/s ({weights.nbytes / median / 1e9:.0f} GB/s)")
 
 
 def _windows(model: Any, ids: list[int], pairs: int) -> None:

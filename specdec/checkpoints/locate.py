@@ -76,11 +76,13 @@ def known_models() -> tuple[ModelInfo, ...]:
 
 
 def as_path(name_or_path: str | Path) -> Path | None:
-    """The folder or .gguf file that is meant; None where a name is. NotFoundError for a path to nothing."""
-    if not isinstance(name_or_path, str | Path) or name_or_path in ENTRIES or "\0" in str(name_or_path):
-        return None
+    """The folder or .gguf file that is meant; None where a name is. NotFoundError for a path to nothing, or no name."""
+    if not isinstance(name_or_path, str | Path):
+        raise NotFoundError(f"a model is named by a text or a path, not by {type(name_or_path).__name__}")
     if name_or_path == "":
         raise NotFoundError("the name of the model is empty")
+    if name_or_path in ENTRIES or "\0" in str(name_or_path):
+        return None
     try:
         path = Path(name_or_path).expanduser()
         if path.is_dir() or (path.suffix == ".gguf" and path.exists()):

@@ -1,5 +1,6 @@
-"""Refusing a model that does not fit, before any of it is read."""
+"""How much memory there is and was taken; refusing a model that does not fit, before any of it is read."""
 
+import sys
 from pathlib import Path
 
 from specdec.errors import MemoryLimitError
@@ -7,6 +8,7 @@ from specdec.errors import MemoryLimitError
 OVERHEAD = 1.15  # beside the weights: the largest tensor once more while loading, and the first cache
 
 _PROC = Path("/proc/meminfo")
+_STATUS = Path("/proc/self/status")
 _CGROUPS = (
     (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory.current")),
     (
@@ -32,6 +34,22 @@ def available_bytes() -> int | None:
         value for value in (_from_kernel(_PROC), *(_from_container(*pair) for pair in _CGROUPS)) if value is not None
     ]
     return min(known, default=None)
+
+
+def peak_bytes() -> int | None:
+    """Most memory this process has held; None where the system does not tell.
+
+    Linux's own record of the program comes first: what getrusage says begins with the memory of whoever started it.
+    """
+    for line in _lines(_STATUS):
+        if line.startswith("VmHWM:"):
+            return int(line.split()[1]) * 1024
+    try:
+        import resource
+    except ImportError:
+        return None
+    unit = 1 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
 
 
 def _from_kernel(meminfo: Path) -> int | None:

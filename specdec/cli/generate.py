@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 
 from specdec.checkpoints import DEFAULT_DRAFT, DEFAULT_TARGET, load_model
+from specdec.checkpoints.memory import peak_bytes
 from specdec.cli.progress import ProgressLine
 from specdec.cli.terminal import Painter, Style, figures, in_force, printable, styled, wants_colour
 from specdec.config import LIMITS
@@ -107,12 +108,8 @@ def print_trace(records: Iterator[Record], began: float) -> None:
 
 def _peak_memory() -> dict[str, float]:
     """Most memory this process has held, in units of 10⁶ bytes; nothing where the system does not tell."""
-    try:
-        import resource
-    except ImportError:
-        return {}
-    unit = 1 if sys.platform == "darwin" else 1_024
-    return {"peak_rss_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 1e6}
+    peak = peak_bytes()
+    return {} if peak is None else {"peak_rss_mb": peak / 1e6}
 
 
 def show(records: Iterator[Record], prompt: str) -> None:

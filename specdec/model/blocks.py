@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from specdec.model.linear import Linear
+from specdec.model.linear import Linear, lay_together
 from specdec.model.operations import F32
 from specdec.model.rotary import Rotary
 
@@ -22,6 +22,9 @@ class Block:
     output: Linear  # H·D -> C
     up: Linear  # C -> 2·I (gate and up) or I
     down: Linear  # I -> C
+
+    def __post_init__(self) -> None:
+        lay_together([self.qkv, self.output, self.up, self.down])
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +43,7 @@ class Stack:
 
     def embed(self, tokens: list[int], positions: slice) -> F32:
         """[T] -> [T, C]"""
-        x = self.head.column(tokens) if self.embedding is None else self.embedding[tokens]
+        x = self.head.rows(tokens) if self.embedding is None else self.embedding[tokens]
         if self.positions is not None:
             x += self.positions[positions]
         return x

@@ -1,14 +1,15 @@
 """A linear layer that costs hardly more for a window of rows than for one, and gives each row the same bits.
 
 A BLAS repacks the whole matrix for every ordinary product of a few rows, which costs several times the product
-itself. OpenBLAS has small-matrix kernels, used while M·N·K ≤ 10⁶, that do not repack. So a weight is held as panels
-of a few output columns, (panels, inputs, width), and multiplied as a stack of small products. Those kernels also sum
-each row's products in an order that does not depend on the number of rows M, from M = 2 on: that is what makes a
-verification pass equal to single steps bit for bit (a lone row takes another kernel, hence `Window` pads it to two).
+itself. OpenBLAS has small-matrix kernels, used while M·W·K ≤ 10⁶ and M·W < 1,200, that do not repack. So a window is
+multiplied with panels of a few of the matrix's rows, as a stack of small products. Those kernels also sum each row's
+products in an order that does not depend on the number of rows M, from M = 2 on: that is what makes a verification
+pass equal to single steps bit for bit (a lone row takes another kernel, hence `Window` pads it to two).
 
 M rows, K inputs, N outputs, P panels, W panel width.
 """
 
+from collections.abc import Sequence
 from copy import copy
 
 import numpy as np
@@ -17,39 +18,37 @@ from specdec.model.operations import F32
 from specdec.model.workers import Workers, even_slices
 
 MAX_WINDOW = 16  # most rows of a pass that keeps the bitwise promise; more rows are prefill
-SMALL_PRODUCT = 1_000_000  # M·N·K up to which OpenBLAS takes its small-matrix kernels
+SMALL_PRODUCT = 1_000_000  # M·W·K up to which OpenBLAS takes its small-matrix kernels
 SHARED_BYTES = 1_000_000  # a window through a matrix smaller than this is not worth waking a second thread for
+LEAD_BYTES = 400_000  # what a thread has read of a matrix by the time another, which it woke, begins
 SHARED_PRODUCT = 8_000_000  # nor is a prefill of fewer multiplications than this
 PANEL_WIDTHS = (64, 32, 16, 8, 4)
-FEWEST_ROWS = 7  # a panel is made narrower rather than let fewer rows than this fit the small kernels
 
 
 def panel_width(inputs: int) -> int:
-    """Widest panel that still lets a useful window of rows through the small kernels."""
-    return next((width for width in PANEL_WIDTHS if width * inputs * FEWEST_ROWS <= SMALL_PRODUCT), PANEL_WIDTHS[-1])
+    """Widest panel that still lets a whole window through the small kernels."""
+    return next((width for width in PANEL_WIDTHS if width * inputs * MAX_WINDOW <= SMALL_PRODUCT), PANEL_WIDTHS[-1])
 
 
 class Linear:
-    """y = x Wᵀ + b with W of shape (N, K), held once, as panels."""
+    """y = x Wᵀ + b with W of shape (N, K), held once, row by row."""
 
     def __init__(self, weight: F32, bias: F32 | None, workers: Workers) -> None:
         self.outputs, self.inputs = weight.shape
         self.width = panel_width(self.inputs)
-        self.panels = _to_panels(weight, self.width)  # (P, K, W)
+        self.panels = _to_panels(weight, self.width)  # (P, W, K)
         self.bias = bias
         self.max_rows = max(3, SMALL_PRODUCT // (self.width * self.inputs))
         self._workers = workers
 
     def __call__(self, x: F32) -> F32:
         """[M, K] -> [M, N], rows of stride P·W."""
-        rows, count = x.shape[0], self.panels.shape[0]
-        out = np.empty((rows, count * self.width), np.float32)
-        stacked = out.reshape(rows, count, self.width).transpose(1, 0, 2)  # (P, M, W), a view
-        if self.max_rows < rows <= MAX_WINDOW:  # too tall for the small kernels: even parts of two rows or more
-            for part in even_slices(rows, -(-rows // self.max_rows)):
-                self._multiply(x[part], stacked[:, part])
-        else:
-            self._multiply(x, stacked)
+        out = np.empty((len(x), self.panels.shape[0] * self.width), np.float32)
+        if len(x) > MAX_WINDOW:
+            self._prefill(x, out)
+        else:  # in parts of two rows or more, where the whole window is too tall for the small kernels
+            for part in even_slices(len(x), -(-len(x) // self.max_rows)):
+                self._window(x[part], out[part])
         result = out[:, : self.outputs]
         if self.bias is not None:
             result += self.bias
@@ -61,26 +60,50 @@ class Linear:
         part.panels, part.outputs, part.bias = self.panels[:1], self.width, None
         return part
 
-    def column(self, index: int | list[int]) -> F32:
+    def rows(self, index: int | list[int]) -> F32:
         """Rows `index` of W, [n] -> [n, K]: the embedding of those tokens where the table is also the output."""
-        ids = np.asarray(index)
-        return self.panels[ids // self.width, :, ids % self.width]
+        embeddings: F32 = self._matrix()[np.asarray(index)]
+        return embeddings
 
-    def _multiply(self, x: F32, out: F32) -> None:
-        panels, rows = self.panels, len(x)
-        if panels.nbytes >= SHARED_BYTES or (rows > MAX_WINDOW and rows * panels.size >= SHARED_PRODUCT):
-            self._workers.run(lambda part: np.matmul(x, panels[part], out=out[part]), len(panels))
+    def _matrix(self) -> F32:
+        """(P·W, K), a view."""
+        return self.panels.reshape(-1, self.inputs)
+
+    def _window(self, x: F32, out: F32) -> None:
+        """A few rows, panel by panel."""
+        panels = self.panels.transpose(0, 2, 1)  # (P, K, W)
+        stacked = out.reshape(len(x), len(panels), self.width).transpose(1, 0, 2)  # (P, M, W), a view
+        if self.panels.nbytes < SHARED_BYTES:
+            np.matmul(x, panels, out=stacked)
         else:
-            np.matmul(x, panels, out=out)
+            lead = LEAD_BYTES // self.panels[0].nbytes
+            self._workers.run(lambda part: np.matmul(x, panels[part], out=stacked[part]), len(panels), lead)
+
+    def _prefill(self, x: F32, out: F32) -> None:
+        """Many rows, as ordinary products."""
+        matrix = self._matrix().T  # (K, P·W)
+        if len(x) * matrix.size < SHARED_PRODUCT:
+            np.matmul(x, matrix, out=out)
+        else:
+            self._workers.run(lambda part: np.matmul(x, matrix[:, part], out=out[:, part]), matrix.shape[1])
 
 
 def _to_panels(weight: F32, width: int) -> F32:
-    """(N, K) -> (P, K, W), the last panel filled up with zeros."""
+    """(N, K) -> (P, W, K), a copy, the last panel filled up with zeros."""
     outputs, inputs = weight.shape
-    count = -(-outputs // width)
-    panels = np.zeros((count, inputs, width), np.float32)
-    whole = outputs // width
-    panels[:whole] = weight[: whole * width].reshape(whole, width, inputs).transpose(0, 2, 1)
-    if whole < count:
-        panels[whole, :, : outputs - whole * width] = weight[whole * width :].T
+    panels = np.empty((-(-outputs // width), width, inputs), np.float32)
+    rows = panels.reshape(-1, inputs)
+    rows[:outputs], rows[outputs:] = weight, 0
     return panels
+
+
+def lay_together(layers: Sequence[Linear]) -> None:
+    """Move the weights of some layers into one array.
+
+    NumPy asks the system to back an array of 4 MiB and more by large pages; reading smaller ones costs up to 8 % more.
+    """
+    arena, end = np.empty(sum(layer.panels.size for layer in layers), np.float32), 0
+    for layer in layers:
+        start, end = end, end + layer.panels.size
+        arena[start:end] = layer.panels.reshape(-1)
+        layer.panels = arena[start:end].reshape(layer.panels.shape)

@@ -38,17 +38,21 @@ class Workers:
             Thread(target=_serve, args=(self._jobs,), name=f"specdec-worker-{number}", daemon=True).start()
         weakref.finalize(self, _dismiss, self._jobs, helpers)
 
-    def run(self, task: Task, length: int) -> None:
-        """Call `task` on contiguous slices that cover range(length); returns, or raises, when all are done."""
+    def run(self, task: Task, length: int, lead: int = 0) -> None:
+        """Call `task` on contiguous slices that cover range(length); returns, or raises, when all are done.
+
+        The calling thread does `lead` items more than the others, which take a while to wake.
+        """
         if self.threads == 1 or length < 2:
             task(slice(0, length))
             return
         done: Done = SimpleQueue()
-        first, *rest = even_slices(length, min(length, self.threads))
+        lead = min(lead, length - 2)
+        first, *rest = even_slices(length - lead, min(length - lead, self.threads))
         for part in rest:
-            self._jobs.put((task, part, done))
+            self._jobs.put((task, slice(part.start + lead, part.stop + lead), done))
         try:
-            task(first)
+            task(slice(0, first.stop + lead))
         finally:
             errors = [error for error in [done.get() for _ in rest] if error is not None]
         if errors:

@@ -1,5 +1,7 @@
 """A model that does not fit is refused with the numbers, before its weights are read."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -37,6 +39,25 @@ def test_a_known_model_that_does_not_fit_is_not_even_downloaded(monkeypatch: pyt
     monkeypatch.setattr(loading, "fetch", lambda *args: pytest.fail("it was fetched"))
     with pytest.raises(MemoryLimitError, match=r"gpt2-xl needs .*1,557,611,200 parameters.* 1,024 MiB are available"):
         loading.load_model("gpt2-xl")
+
+
+GROWN = """
+from specdec.checkpoints.memory import peak_bytes
+before = peak_bytes()
+bytearray(b"x" * {})
+print(before, peak_bytes())
+"""
+
+
+def test_the_peak_is_that_of_this_program_alone() -> None:
+    """It grows by what was taken and given back, and does not begin with the memory of whoever started the program."""
+    ballast = bytearray(b"x" * (600 << 20))
+    run = subprocess.run(
+        [sys.executable, "-c", GROWN.format(50 << 20)], capture_output=True, text=True, check=True, close_fds=False
+    )
+    before, after = map(int, run.stdout.split())
+    assert before < len(ballast) / 2
+    assert after - before >= 45 << 20
 
 
 def test_the_kernels_figure_is_read(tmp_path: Path) -> None:

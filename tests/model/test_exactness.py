@@ -117,6 +117,18 @@ def test_more_threads_than_panels_still_share_the_work(threads: int) -> None:
     assert sorted(i for part in seen for i in range(part.start, part.stop)) == list(range(9))
 
 
+@pytest.mark.parametrize(("length", "lead"), [(2, 5), (3, 1), (9, 2), (9, 40), (48, 3)])
+def test_the_calling_thread_leads_and_nothing_is_left_out(length: int, lead: int) -> None:
+    """It does up to `lead` items more than a helper, and leaves each helper at least one."""
+    seen: list[slice] = []
+    Workers(2).run(seen.append, length, lead)
+    mine, other = sorted((part.start, part.stop) for part in seen)
+    assert (mine[0], mine[1], other[1]) == (0, other[0], length)
+    shares = mine[1], length - mine[1]
+    assert shares[1] >= 1
+    assert shares[0] - shares[1] in {min(lead, length - 2), min(lead, length - 2) - 1}
+
+
 def test_without_the_promise_logits_stay_within_rounding(model: Transformer) -> None:
     """`exact=False` changes logits by rounding at most."""
     ids = np.random.default_rng(8).integers(0, model.vocab_size, 30).tolist()

@@ -66,13 +66,12 @@ def test_windows_equal_single_rows_bit_for_bit(network: Transformer, size: int) 
 
 
 MEASURE = f"""
-import resource
 from specdec import load_model
+from specdec.checkpoints.memory import peak_bytes
 model = load_model("{NAME}")
 cache = model.network.new_cache(600)
 model.network.forward(list(range(600)), cache, logits=1)
-peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-print(peak / model.network.config.float32_bytes)
+print(peak_bytes() / model.network.config.float32_bytes)
 """
 
 

@@ -49,8 +49,7 @@ def commands() -> list[argparse.ArgumentParser]:
 
 
 def _command(parser: argparse.ArgumentParser) -> str:
-    name = parser.prog.replace("specdec", "python -m specdec")
-    return "\n".join([f"## `{name}`\n", f"{parser.description}\n", *map(_group, parser._action_groups)])
+    return "\n".join([f"## `{parser.prog}`\n", f"{parser.description}\n", *map(_group, parser._action_groups)])
 
 
 def _group(group: argparse._ArgumentGroup) -> str:

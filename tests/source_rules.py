@@ -21,6 +21,7 @@ SIDEWAYS = {  # within a layer
     ("checkpoints", "tokenizer"),
     ("tokenizer", "checkpoints"),
     ("serving", "telemetry"),
+    ("cli", "training"),
 }
 THIRD_PARTY = {  # beside NumPy; whoever is not named here has nothing but NumPy
     "checkpoints": {"gguf", "huggingface_hub", "jinja2", "safetensors", "tokenizers", "tqdm"},

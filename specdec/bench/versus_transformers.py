@@ -30,6 +30,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     from specdec.checkpoints.locate import resolve
     from specdec.model import Transformer
 
+    if hasattr(os, "getloadavg") and os.getloadavg()[0] > 0.5:
+        print(f"warning: the machine is busy (load {os.getloadavg()[0]:.1f}): these figures will not hold")
     checkpoint = open_checkpoint(resolve(options.target))
     ours = Transformer(checkpoint.config, checkpoint.weights, threads=options.threads)
     ids = checkpoint.tokenizer.encode(PROMPT) if checkpoint.tokenizer else [1, 2, 3]
@@ -44,10 +46,16 @@ def _options(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m specdec.bench.versus_transformers", description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("--target", default="smollm2-135m-instruct", help="a Llama-architecture model")
-    parser.add_argument("--threads", type=int, default=os.cpu_count() or 1, help="of both sides")
-    parser.add_argument("--tokens", type=int, default=32, help="decoded by each side in each pair")
-    parser.add_argument("--pairs", type=int, default=7, help="repetitions of which the median counts")
-    return parser.parse_args(argv)
+    for name, default, text in (
+        ("--threads", os.cpu_count() or 1, "of both sides"),
+        ("--tokens", 32, "decoded by each side in each pair"),
+        ("--pairs", 7, "repetitions of which the median counts"),
+    ):
+        parser.add_argument(name, type=int, default=default, metavar="N", help=f"{text} (default: {default})")
+    options = parser.parse_args(argv)
+    if min(options.threads, options.tokens, options.pairs) < 1:
+        parser.error("threads, tokens and pairs are at least 1")
+    return options
 
 
 class _OurRun:
@@ -79,10 +87,10 @@ class _TheirRun:
         """The next `count` ids, and tokens per second."""
         torch, tokens = self.torch, list(self.ids)
         with torch.inference_mode():
-            past = self.model(torch.tensor([self.ids[:-1]]), use_cache=True).past_key_values
+            cache = self.model(torch.tensor([self.ids[:-1]]), use_cache=True).cache
             started = time.perf_counter()
             for _ in range(count):
-                output = self.model(torch.tensor([tokens[-1:]]), past_key_values=past, use_cache=True)
+                output = self.model(torch.tensor([tokens[-1:]]), cache=cache, use_cache=True)
                 tokens.append(int(output.logits[0, -1].argmax()))
         return tokens[len(self.ids) :], count / (time.perf_counter() - started)
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from specdec.errors import MemoryLimitError
 
-OVERHEAD = 1.15  # beside the weights: the largest tensor once more while loading, and the first cache
+OVERHEAD = 1.15  # beside the weights: a layer once more while loading, and the first cache (shallow models take more)
 
 _PROC = Path("/proc/meminfo")
 _STATUS = Path("/proc/self/status")

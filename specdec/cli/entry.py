@@ -5,13 +5,14 @@
 """
 
 import argparse
+import io
 import os
 import sys
 from collections.abc import Sequence
 
 from specdec.cli.options import parse
 from specdec.cli.terminal import printable
-from specdec.errors import SpecdecError
+from specdec.errors import MissingExtraError, SpecdecError
 from specdec.threads import calm_blas
 
 FAILED, INTERRUPTED, UNREAD = 1, 130, 141
@@ -19,10 +20,13 @@ FAILED, INTERRUPTED, UNREAD = 1, 130, 141
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; its exit status. SystemExit where arguments are wrong or help was asked for."""
-    _open_missing_streams()
-    options = parse(arguments)
-    calm_blas()
+    _prepare_streams()
+    arguments = list(sys.argv[1:] if arguments is None else arguments)
     try:
+        if arguments[:1] == ["train"]:
+            return _train(arguments[1:])
+        options = parse(arguments)
+        calm_blas()
         _run(options)
         sys.stdout.flush()
     except KeyboardInterrupt:
@@ -32,6 +36,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         _close_output()
         return UNREAD
+    except ModuleNotFoundError as error:
+        if error.name != "numpy":
+            raise
+        print(f"specdec: {MissingExtraError('numpy', 'models')}", file=sys.stderr)
+        return FAILED
     except (SpecdecError, OSError, MemoryError) as error:
         print(f"specdec: {_sentence(error)}", file=sys.stderr)
         return FAILED
@@ -53,12 +62,22 @@ def _run(options: argparse.Namespace) -> None:
         fetch_model(options.name)
 
 
-def _open_missing_streams() -> None:
-    """Output that a shell closed (`>&-`) goes to nowhere; reading from a closed input is refused where it is asked."""
+def _train(arguments: Sequence[str]) -> int:
+    """Training has a command line of its own, and PyTorch threads of its own."""
+    from specdec.training import main as train
+
+    return train(arguments)
+
+
+def _prepare_streams() -> None:
+    """Output that a shell closed (`>&-`) goes to nowhere; characters that an encoding lacks become question marks."""
     if sys.stdout is None:
         sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115
     if sys.stderr is None:
         sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
 
 
 def _close_output() -> None:

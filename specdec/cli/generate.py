@@ -1,4 +1,4 @@
-"""`specdec generate`: a run to the terminal as it happens, or to one JSON object when it is over."""
+"""`generate`: a run to the terminal as it happens, or to one JSON object when it is over."""
 
 import argparse
 import json
@@ -40,7 +40,7 @@ def generate(options: argparse.Namespace) -> None:
 def read_prompt(text: str | None, file: str | None) -> str:
     """The prompt from its option, a file, or standard input; one line end at the end of those two is dropped."""
     if file is None and text is not None and text != "-":
-        return text
+        return _valid(text)
     if file is None and sys.stdin is None:
         raise RequestError("there is no standard input to read the prompt from")
     if file is None:
@@ -54,6 +54,15 @@ def read_prompt(text: str | None, file: str | None) -> str:
         return data.decode("utf-8").removesuffix("\n").removesuffix("\r")
     except UnicodeDecodeError as error:
         raise RequestError(f"the prompt is not UTF-8: {error.reason} at byte {error.start}") from error
+
+
+def _valid(text: str) -> str:
+    """A prompt from the arguments, where bytes that are not UTF-8 come as lone surrogates."""
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise RequestError(f"the prompt is not UTF-8: {error.reason} at character {error.start}") from error
+    return text
 
 
 def open_service(threads: int | None) -> Service:
@@ -123,6 +132,8 @@ def show(records: Iterator[Record], prompt: str) -> None:
         _write(_shown(record, painter))
     if sys.stdout.isatty():
         _write("\n")
+    elif sys.stderr.isatty():  # the text may stand on the same screen, and ends where it ends
+        print(file=sys.stderr)
     _close(kept, wants_colour(sys.stderr))
 
 
@@ -137,10 +148,9 @@ def _shown(record: Record, painter: Painter | None) -> str:
 
 
 def _write(text: str) -> None:
-    """Write now; characters that the encoding lacks become question marks."""
+    """Write now."""
     if text:
-        encoding = sys.stdout.encoding or "utf-8"
-        sys.stdout.write(text.encode(encoding, "replace").decode(encoding))
+        sys.stdout.write(text)
         sys.stdout.flush()
 
 

@@ -1,4 +1,4 @@
-"""`specdec models` and `specdec fetch`: what can be named, what is here, and how to get the rest."""
+"""`models` and `fetch`: what can be named, what is here, and how to get the rest."""
 
 import json
 import sys
@@ -40,7 +40,7 @@ def _cell(column: int, text: str, width: int) -> str:
 
 
 def _row(model: ModelInfo) -> tuple[str, ...]:
-    where = "bundled" if model.kind == "bundled" else "here" if model.path else f"specdec fetch {model.name}"
+    where = "bundled" if model.kind == "bundled" else "here" if model.path else "to be fetched"
     if model.kind == "bundled" and model.path is None:
         where = "missing"
     return (model.name, _millions(model.parameters), _millions(model.size, "B"), model.role, model.licence, where)

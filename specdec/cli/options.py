@@ -32,7 +32,7 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
 
 def build_parser() -> Parser:
     """The whole command line."""
-    parser = Parser(prog="specdec", description="Speculative decoding from scratch in NumPy.")
+    parser = Parser(prog="python -m specdec", description="Speculative decoding from scratch in NumPy.")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     generate = commands.add_parser(
         "generate",
@@ -50,13 +50,21 @@ def build_parser() -> Parser:
     fetch = commands.add_parser(
         "fetch", help="download a model", description="Download a model, where it is not on this machine yet."
     )
-    fetch.add_argument("name", help="a name from `specdec models`, or ORGANISATION/REPOSITORY on the Hugging Face Hub")
+    fetch.add_argument(
+        "name", help="a name from `python -m specdec models`, or ORGANISATION/REPOSITORY on the Hugging Face Hub"
+    )
+    commands.add_parser(
+        "train",
+        help="train models like the bundled ones",
+        description="Train models like the bundled ones. A command line of its own: `python -m specdec train --help`.",
+    )
     return parser
 
 
 def _add_models(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group(
-        "models", "A name from `specdec models`, ORGANISATION/REPOSITORY on the Hugging Face Hub, a folder or a .gguf."
+        "models",
+        "A name from `python -m specdec models`, ORGANISATION/REPOSITORY on the Hugging Face Hub, a folder or a .gguf.",
     )
     group.add_argument("--target", metavar="MODEL", help="the model whose text you get (default: the bundled target)")
     group.add_argument(

@@ -1,6 +1,6 @@
 """Causal attention with grouped query heads (Vaswani et al. 2017; Ainslie et al. 2023), without copying keys or values.
 
-M rows, H query heads in G groups that share a kv head, D head dim, S keys.
+M rows, H query heads in G groups that share a kv head, D head dim, E the values' padded one, S keys.
 """
 
 from functools import cache
@@ -16,23 +16,23 @@ from specdec.model.window import Segment, Window
 def attend(queries: F32, kv: KVCache, layer: int, window: Window) -> F32:
     """Attention of M scaled queries over the cache, the window's own keys included. [M, H, D] -> [M, H·D]"""
     rows, heads, dim = queries.shape
-    out = np.empty((rows, heads, dim), np.float32)
+    out = np.empty((rows, heads, kv.values.shape[-1]), np.float32)  # (M, H, E)
     for segment in window.segments:
         part = segment.rows
         if part.stop - part.start == 1 and rows > 1:  # a lone row among others: run it twice, like any lone row
             twice = np.repeat(queries[part], 2, axis=0)
-            out[part] = _attend_segment(twice, np.empty_like(twice), kv, layer, segment)[:1]
+            out[part] = _attend_segment(twice, np.repeat(out[part], 2, axis=0), kv, layer, segment)[:1]
         else:
             _attend_segment(queries[part], out[part], kv, layer, segment)
-    return out.reshape(rows, heads * dim)
+    return out[:, :, :dim].reshape(rows, heads * dim)
 
 
 def _attend_segment(queries: F32, out: F32, kv: KVCache, layer: int, segment: Segment) -> F32:
-    """Fill `out`, (M, H, D), with the attention of `queries`, (M, H, D)."""
-    keys, values = kv.keys[layer][:, None], kv.values[layer][:, None]  # (G, 1, D, S), (G, 1, S, D)
+    """Fill `out`, (M, H, E), with the attention of `queries`, (M, H, D)."""
+    keys, values = kv.keys[layer][:, None], kv.values[layer][:, None]  # (G, 1, D, S), (G, 1, S, E)
     by_head = _by_head(queries, keys.shape[0])  # (G, H/G, M, D)
     result = _by_head(out, keys.shape[0])  # a view of `out`
-    chunks = _key_chunks(segment.keys, queries.shape[-1])
+    chunks = key_chunks(segment.keys, queries.shape[-1])
     scores = np.empty((*by_head.shape[:-1], segment.keys), np.float32)  # (G, H/G, M, S)
     for chunk in chunks:
         np.matmul(by_head, keys[..., chunk], out=scores[..., chunk])
@@ -46,13 +46,13 @@ def _attend_segment(queries: F32, out: F32, kv: KVCache, layer: int, segment: Se
 
 
 def _by_head(rows: F32, groups: int) -> F32:
-    """(M, H, D) -> (G, H/G, M, D), a view."""
-    count, heads, dim = rows.shape
-    return rows.reshape(count, groups, heads // groups, dim).transpose(1, 2, 0, 3)
+    """(M, H, …) -> (G, H/G, M, …), a view."""
+    count, heads, width = rows.shape
+    return rows.reshape(count, groups, heads // groups, width).transpose(1, 2, 0, 3)
 
 
 @cache
-def _key_chunks(keys: int, head_dim: int) -> list[slice]:
+def key_chunks(keys: int, head_dim: int) -> list[slice]:
     """Runs of keys short enough for the small-matrix kernels with any window of rows."""
     size = max(64, SMALL_PRODUCT // (MAX_WINDOW * head_dim) // 64 * 64)
     return [slice(start, min(start + size, keys)) for start in range(0, keys, size)]

@@ -1,7 +1,7 @@
 """Keys and values of the tokens seen so far, in arrays allocated once; forgetting is a change of `length`.
 
-L layers, G kv heads, D head dim, S capacity. What lies behind `length` is stale but finite: attention gives it the
-weight 0, and finite · 0 = 0.
+L layers, G kv heads, D head dim, E head dim rounded up, S capacity. What lies behind `length` is stale but finite:
+attention gives it the weight 0, and finite · 0 = 0.
 """
 
 import numpy as np
@@ -11,19 +11,20 @@ from specdec.errors import CacheError
 from specdec.model.operations import F32
 
 KEY_BUCKET = 64  # attention runs over key counts rounded up to this
+VALUE_BUCKET = 4  # ... and gives values of a width rounded up to this, for the sake of equal bits
 
 
 class KVCache:
-    """A cache for `capacity` tokens; `keys` (L, G, D, S) lie transposed for the product with queries."""
+    """A cache for `capacity` tokens: `keys` (L, G, D, S), as queries need them, `values` (L, G, S, E)."""
 
     def __init__(self, config: ModelConfig, capacity: int) -> None:
         if capacity < 1:
             raise CacheError(f"a KV cache needs room for at least one token, not {capacity}")
-        padded = -(-capacity // KEY_BUCKET) * KEY_BUCKET
         layers, heads, dim = config.num_layers, config.num_kv_heads, config.head_dim
+        padded, wide = (-(-size // unit) * unit for size, unit in ((capacity, KEY_BUCKET), (dim, VALUE_BUCKET)))
         self.capacity = capacity
         self.keys: F32 = np.zeros((layers, heads, dim, padded), np.float32)
-        self.values: F32 = np.zeros((layers, heads, padded, dim), np.float32)
+        self.values: F32 = np.zeros((layers, heads, padded, wide), np.float32)
         self._length = 0
 
     @property
@@ -40,7 +41,7 @@ class KVCache:
         """Store a layer's keys and values, (T, G, D) each, behind `length`, which `extend` then moves."""
         end = self._length + keys.shape[0]
         self.keys[layer, :, :, self._length : end] = keys.transpose(1, 2, 0)
-        self.values[layer, :, self._length : end] = values.transpose(1, 0, 2)
+        self.values[layer, :, self._length : end, : values.shape[-1]] = values.transpose(1, 0, 2)
 
     def extend(self, count: int) -> None:
         """Count `count` tokens, written in all layers, as held."""

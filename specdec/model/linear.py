@@ -85,13 +85,21 @@ class Linear:
         if len(x) * matrix.size < SHARED_PRODUCT:
             np.matmul(x, matrix, out=out)
         else:
-            self._workers.run(lambda part: np.matmul(x, matrix[:, part], out=out[:, part]), matrix.shape[1])
+            self._workers.run(lambda part: self._multiply(x, matrix, out, part), len(self.panels))
+
+    def _multiply(self, x: F32, matrix: F32, out: F32, panels: slice) -> None:
+        """Fill the columns of `out` that some panels stand for."""
+        columns = slice(panels.start * self.width, panels.stop * self.width)
+        np.matmul(x, matrix[:, columns], out=out[:, columns])
 
 
 def _to_panels(weight: F32, width: int) -> F32:
-    """(N, K) -> (P, W, K), a copy, the last panel filled up with zeros."""
+    """(N, K) -> (P, W, K): the array itself where it is nobody else's and whole, else a copy filled up with zeros."""
     outputs, inputs = weight.shape
-    panels = np.empty((-(-outputs // width), width, inputs), np.float32)
+    count = -(-outputs // width)
+    if weight.flags.owndata and weight.flags.c_contiguous and outputs == count * width:
+        return weight.reshape(count, width, inputs)
+    panels = np.empty((count, width, inputs), np.float32)
     rows = panels.reshape(-1, inputs)
     rows[:outputs], rows[outputs:] = weight, 0
     return panels

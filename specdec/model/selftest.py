@@ -8,7 +8,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from specdec.model.cache import KEY_BUCKET
+from specdec.model.attention import key_chunks
+from specdec.model.cache import KEY_BUCKET, VALUE_BUCKET
 from specdec.model.linear import MAX_WINDOW, Linear
 from specdec.model.operations import F32
 
@@ -20,10 +21,12 @@ def windows_equal_rows(layers: Sequence[Linear], head_dim: int) -> bool:
     """Whether windows of 2 … 16 rows have, in every row, the bits of that row run alone."""
     rng = np.random.default_rng(0)
     keys = rng.standard_normal((head_dim, LONGEST), dtype=np.float32)
-    values = rng.standard_normal((LONGEST, head_dim), dtype=np.float32)
+    wide = -(-head_dim // VALUE_BUCKET) * VALUE_BUCKET
+    values = rng.standard_normal((LONGEST, wide), dtype=np.float32)
+    counts = [chunk.stop for chunk in key_chunks(LONGEST, head_dim)[:1]] + [KEY_BUCKET]
     products: list[tuple[Product, int]] = [(layer.first_panel(), layer.inputs) for layer in layers]
-    products += [(_product(keys[:, :count]), head_dim) for count in (KEY_BUCKET, LONGEST)]
-    products += [(_product(values[:count]), count) for count in (KEY_BUCKET, LONGEST)]
+    products += [(_product(keys[:, :count]), head_dim) for count in counts]
+    products += [(_product(values[:count]), count) for count in counts]
     return all(_rows_equal(product, inputs, rng) for product, inputs in products)
 
 

@@ -32,6 +32,10 @@ class Workers:
 
     def __init__(self, threads: int | None = None) -> None:
         self.threads = available_cores() if threads is None else max(1, threads)
+        self._start()
+        _everyone.add(self)
+
+    def _start(self) -> None:
         self._jobs: Jobs = SimpleQueue()
         helpers = self.threads - 1
         for number in range(helpers):
@@ -78,3 +82,15 @@ def _do(task: Task, part: slice, done: Done) -> None:
 def _dismiss(jobs: Jobs, helpers: int) -> None:
     for _ in range(helpers):
         jobs.put(None)
+
+
+_everyone: "weakref.WeakSet[Workers]" = weakref.WeakSet()
+
+
+def _start_anew() -> None:
+    for workers in list(_everyone):
+        workers._start()
+
+
+if hasattr(os, "register_at_fork"):  # threads do not live on in a forked process
+    os.register_at_fork(after_in_child=_start_anew)

@@ -17,10 +17,18 @@ class Offer:
 
 
 def catalogue(named: Iterable[str] = ()) -> tuple[Offer, ...]:
-    """Bundled and downloaded models, the defaults first, then `named` ones (known names, folders, .gguf files)."""
+    """Bundled and downloaded models, the defaults first, then `named` ones (known names, folders, .gguf files).
+
+    Raises NotFoundError where a named one is neither a name nor a path to a model.
+    """
     from specdec.checkpoints import DEFAULT_DRAFT, DEFAULT_TARGET, known_models
+    from specdec.checkpoints.locate import as_path
+    from specdec.checkpoints.registry import require_name
 
     wanted = tuple(named)
+    for name in wanted:
+        if as_path(name) is None:
+            require_name(name)
     known = {model.name: model for model in known_models() if model.path is not None or model.name in wanted}
     first = [name for name in (DEFAULT_TARGET, DEFAULT_DRAFT) if name in known]
     offers = [Offer(name, known[name].parameters or None, known[name].role) for name in dict.fromkeys([*first, *known])]

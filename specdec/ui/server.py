@@ -116,7 +116,7 @@ def _compressed() -> bytes:
 
 
 def _theme() -> gr.Theme:
-    """System fonts and few colours: everything else is in `assets/page/page.css`."""
+    """System fonts and few colours: everything else is in `assets/page/`."""
     sans = [gr.themes.Font(name) for name in ("system-ui", "-apple-system", "Segoe UI", "sans-serif")]
     mono = [gr.themes.Font(name) for name in ("ui-monospace", "SF Mono", "Menlo", "monospace")]
     return gr.themes.Base(primary_hue="emerald", neutral_hue="stone", font=sans, font_mono=mono)

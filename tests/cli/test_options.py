@@ -108,7 +108,7 @@ def test_every_command_has_help(command, capsys, monkeypatch):
         parse([*command, "--help"])
     text = capsys.readouterr().out
     assert caught.value.code == 0
-    assert text.startswith("usage: specdec")
+    assert text.startswith("usage: python -m specdec")
     assert max(map(len, text.splitlines())) <= 100
 
 

@@ -1,6 +1,9 @@
 """A row of logits has the same bits alone, in any window, on any number of threads: the ground of losslessness."""
 
+import os
+import signal
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -71,6 +74,34 @@ def test_threads_do_not_change_a_bit() -> None:
     ids = np.random.default_rng(0).integers(0, config.vocab_size, 60).tolist()
     one, two = (in_windows(random_model(config, threads=threads), ids, 1, 5) for threads in (1, 2))
     assert np.array_equal(one, two)
+
+
+@pytest.mark.parametrize("head_dim", [2, 6, 18, 22, 34, 54, 72, 256, 512])
+def test_heads_of_any_size_keep_the_promise(head_dim: int) -> None:
+    """Also where a BLAS would take another kernel for the last columns of the values."""
+    model = random_model(llama_config(70, 64, 2, 4, 2, head_dim, 96))
+    assert model.bit_exact
+    ids = np.random.default_rng(head_dim).integers(0, model.vocab_size, 140).tolist()
+    assert np.array_equal(one_at_a_time(model, ids, 20), in_windows(model, ids, 20, 16))
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="a system without fork")
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
+def test_a_forked_process_has_helpers_too() -> None:
+    """Work shared in a child of a process that had shared work is done, not waited for."""
+    workers = Workers(2)
+    child = os.fork()
+    if child == 0:
+        seen: list[slice] = []
+        workers.run(seen.append, 8)
+        os._exit(len(seen))
+    deadline = time.monotonic() + 20
+    while (ended := os.waitpid(child, os.WNOHANG)) == (0, 0) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    if ended == (0, 0):
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+    assert os.waitstatus_to_exitcode(ended[1]) == 2
 
 
 def test_gpt2_windows_equal_single_rows() -> None:

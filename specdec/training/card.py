@@ -53,7 +53,7 @@ token before a prompt.
 ## Training
 
 ```
-{command}
+{commands}
 ```
 
 AdamW, {precision}, batches of {batch} windows of {context} tokens, learning rate {learning_rate:g} after a warm-up over
@@ -82,12 +82,12 @@ def model_card(settings: dict[str, Any], record: dict[str, Any], *, parameters: 
         status=_status(record),
         table="\n".join(f"| {name} | {value} |" for name, value in _facts(settings, record, parameters)),
         story=_quote(f"**{prompt}**{story}"),
-        data="\n".join(f"- {ABOUT.get(name, f'`{name}`')}" for name in settings["corpus"]),
+        data=_data(settings),
         documents=data["train_documents"] + data["held_out_documents"],
         every=recipe["held_out_every"],
         train_tokens=data["train_tokens"],
         held_out_tokens=data["held_out_tokens"],
-        command=settings["command"],
+        commands="\n".join([*(stage["command"] for stage in settings["stages"]), settings["command"]]),
         context=shape["context"],
         best_step=record["best_step"],
         teaching=_teaching(settings),
@@ -95,7 +95,7 @@ def model_card(settings: dict[str, Any], record: dict[str, Any], *, parameters: 
 
 
 def _intro(settings: dict[str, Any], parameters: int) -> str:
-    shape, teacher = settings["shape"], settings["teacher"]
+    shape, teacher = settings["shape"], _teacher(settings)
     size = f"{shape['num_hidden_layers']} layers × {shape['hidden_size']}, {parameters:,} parameters"
     role = f"the draft for `{teacher}`, distilled from it" if teacher else "trained from scratch"
     return f"A Llama of {size}, {role}: it writes short stories for children. Bundled with specdec."
@@ -110,11 +110,12 @@ def _status(record: dict[str, Any]) -> str:
 
 def _facts(settings: dict[str, Any], record: dict[str, Any], parameters: int) -> list[tuple[str, str]]:
     """The rows of the card's table."""
-    shape, best = settings["shape"], record["best"]
+    shape, best, stages = settings["shape"], record["best"], settings["stages"]
+    minutes = sum(stage["seconds"] for stage in (*stages, record)) / 60
     facts = [
         ("held-out loss", f"{best['loss']:.3f} nats a token (perplexity {math.exp(best['loss']):.2f})"),
-        ("tokens seen", f"{record['tokens']:,} ({record['tokens'] / settings['data']['train_tokens']:.1f} epochs)"),
-        ("training time", f"{record['seconds'] / 60:.0f} min, started {settings['started'][:10]}"),
+        ("tokens seen", _tokens_seen(settings, record)),
+        ("training time", f"{minutes:.0f} min, started {(*stages, settings)[0]['started'][:10]}"),
         ("hardware", settings["hardware"]),
         ("parameters", f"{parameters:,}, stored as float16"),
         ("heads", f"{shape['num_attention_heads']} of {shape['head_dim']}, {shape['num_key_value_heads']} key/value"),
@@ -127,11 +128,34 @@ def _facts(settings: dict[str, Any], record: dict[str, Any], parameters: int) ->
     return facts
 
 
+def _data(settings: dict[str, Any]) -> str:
+    """What it learnt from, each file once, in the order of the stages."""
+    files = [name for stage in (*settings["stages"], settings) for name in stage["corpus"]]
+    return "\n".join(f"- {ABOUT.get(name, f'`{name}`')}" for name in dict.fromkeys(files))
+
+
+def _tokens_seen(settings: dict[str, Any], record: dict[str, Any]) -> str:
+    earlier = "".join(f"{stage['tokens']:,} of {' and '.join(stage['corpus'])}, then " for stage in settings["stages"])
+    if settings["lessons"]:
+        return f"{earlier}{record['tokens']:,} of lessons"
+    return f"{earlier}{record['tokens']:,} ({record['tokens'] / settings['data']['train_tokens']:.1f} epochs)"
+
+
+def _teacher(settings: dict[str, Any]) -> str | None:
+    return settings["lessons"]["target"] if settings["lessons"] else None
+
+
 def _teaching(settings: dict[str, Any]) -> str:
-    if settings["teacher"] is None:
+    """How a draft was taught; nothing for others."""
+    lessons, recipe = settings["lessons"], settings["recipe"]
+    if lessons is None:
         return ""
-    weight = settings["recipe"]["distill_weight"]
-    return f"Loss: {weight:g} × cross-entropy with the target's distribution, {1 - weight:g} × with the text.\n"
+    soft = recipe["distill_weight"]
+    return (
+        f"Lessons: the target's distributions over {lessons['text_windows']:,} windows of the text and "
+        f"{lessons['own_windows']:,} that the target wrote itself. Loss: {soft:g} × cross-entropy with the target, "
+        f"{1 - soft:g} × with the text, {recipe['overlap_weight']:g} × (1 − Σ min(p, q)).\n"
+    )
 
 
 def _quote(text: str) -> str:

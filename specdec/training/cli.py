@@ -1,12 +1,14 @@
-"""The command line of `specdec.training`: from a text file to a bundled model in three commands.
+"""The command line of `specdec.training`: from a text file to a bundled model.
 
-    python -m specdec.training tokenizer
-    python -m specdec.training train specdec-target-4x256 --epochs 6
-    python -m specdec.training export specdec-target-4x256 --out assets/models/specdec-target-4x256
-    python -m specdec.training evaluate assets/models/specdec-target-4x256
+    python -m specdec train tokenizer
+    python -m specdec train model specdec-target-4x256 --epochs 6
+    python -m specdec train export specdec-target-4x256 --out assets/models/specdec-target-4x256
+    python -m specdec train teach assets/models/specdec-target-4x256
+    python -m specdec train model specdec-draft-2x64 --lessons specdec-target-4x256 …
+    python -m specdec train evaluate assets/models/specdec-draft-2x64
 
 Text comes from `--corpus` (default `$SPECDEC_CORPUS`, else `stories.txt`), runs live in `--runs` (default
-`$SPECDEC_RUNS`, else `../runs`), outside the repository. An interrupted `train` is resumed by the same command.
+`$SPECDEC_RUNS`, else `../runs`), outside the repository. An interrupted `model` is resumed by the same command.
 """
 
 import argparse
@@ -34,16 +36,17 @@ PACKAGES = ("torch", "tokenizers", "safetensors", "rich")
 def build_parser() -> argparse.ArgumentParser:
     """The command line; defaults of shape and recipe are those of `settings`."""
     parser = argparse.ArgumentParser(
-        prog="python -m specdec.training", description="Train small Llama models and export them for specdec."
+        prog="python -m specdec train", description="Train small Llama models and export them for specdec."
     )
     common, corpus = _common_options(), _corpus_options()
     commands = parser.add_subparsers(dest="command", required=True)
     tokenizer = commands.add_parser("tokenizer", parents=[common, corpus], help="train a byte-level BPE")
     tokenizer.add_argument("--vocab-size", type=int, default=4096, metavar="N")
-    _add_train_options(commands.add_parser("train", parents=[common, corpus], help="train a model, or go on"))
+    _add_train_options(commands.add_parser("model", parents=[common, corpus], help="train a model, or go on"))
     export = commands.add_parser("export", parents=[common], help="write a run's best weights as a model folder")
     export.add_argument("name", help="the run's name")
     export.add_argument("--out", type=Path, required=True, metavar="FOLDER")
+    _add_teach_options(commands.add_parser("teach", parents=[common, corpus], help="let a target write lessons"))
     evaluate = commands.add_parser("evaluate", parents=[corpus], help="held-out loss of an exported model")
     evaluate.add_argument("model", type=Path, metavar="FOLDER")
     evaluate.add_argument("--target", type=Path, metavar="FOLDER", help="how often this one would accept the model")
@@ -76,12 +79,22 @@ def _add_train_options(parser: argparse.ArgumentParser) -> None:
     for field in fields(Recipe):
         if field.name != "held_out_every":
             _add_recipe_option(parser, field.name, field.default)
-    parser.add_argument("--distill-from", type=Path, metavar="FOLDER", help="exported model to learn from")
+    parser.add_argument("--initial", type=Path, metavar="FOLDER", help="exported model to begin from")
+    parser.add_argument("--lessons", type=Path, metavar="FOLDER", help="exported target whose lessons to learn from")
     parser.add_argument("--threads", type=int, metavar="N", help="default: PyTorch's")
     parser.add_argument(
         "--compile", action="store_true", help="fuse operations with torch.compile (needs a C++ compiler)"
     )
     parser.add_argument("--device", default="cpu", help="PyTorch's name of it (default: cpu)")
+
+
+def _add_teach_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("target", type=Path, metavar="FOLDER", help="an exported model")
+    parser.add_argument(
+        "--own-windows", type=int, default=2048, metavar="N", help=f"of the target's own text ({DEFAULT})"
+    )
+    parser.add_argument("--text-windows", type=int, metavar="N", help="of the corpus, at most (default: all)")
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help=DEFAULT)
 
 
 def _add_recipe_option(parser: argparse.ArgumentParser, name: str, default: object) -> None:

@@ -61,7 +61,7 @@ class Windows:
         """Windows in an epoch, whatever its offset."""
         return (len(self.stream) - 1) // self.context - 1
 
-    def batch(self, step: int, size: int) -> tuple[Tensor, Tensor]:
+    def batch(self, step: int, size: int) -> tuple[Tensor, ...]:
         """Inputs and targets of a step (from 0), both (size, context) int64."""
         rows = [self._row(index) for index in range(step * size, (step + 1) * size)]
         return as_pair(np.stack(rows))
@@ -74,19 +74,24 @@ class Windows:
         return self.stream[start : start + self.context + 1]
 
 
-def as_pair(rows: Ids) -> tuple[Tensor, Tensor]:
+def as_pair(rows: Ids) -> tuple[Tensor, ...]:
     """(n, context + 1) ids -> inputs and targets, (n, context) int64 each."""
     tokens = torch.from_numpy(rows.astype(np.int64))
     return tokens[:, :-1].contiguous(), tokens[:, 1:].contiguous()
 
 
-def held_out_batches(stream: Ids, context: int, size: int) -> list[tuple[Tensor, Tensor]]:
-    """The held-out stream as fixed windows; a rest shorter than a window is left out.
+def fixed_windows(stream: Ids, context: int) -> Ids:
+    """The stream as windows that overlap by one token, (n, context + 1); a rest shorter than a window is left out.
 
     Raises ConfigError where there is not a single window.
     """
     count = (len(stream) - 1) // context
     if count == 0:
-        raise ConfigError(f"{len(stream)} held-out tokens are too few for a window of {context}")
-    rows = [stream[i * context : (i + 1) * context + 1] for i in range(count)]
-    return [as_pair(np.stack(rows[i : i + size])) for i in range(0, count, size)]
+        raise ConfigError(f"{len(stream)} tokens are too few for a window of {context}")
+    return np.stack([stream[i * context : (i + 1) * context + 1] for i in range(count)])
+
+
+def held_out_batches(stream: Ids, context: int, size: int) -> list[tuple[Tensor, ...]]:
+    """The held-out stream as fixed windows. Raises ConfigError where there is not a single one."""
+    rows = fixed_windows(stream, context)
+    return [as_pair(rows[i : i + size]) for i in range(0, len(rows), size)]

@@ -5,6 +5,7 @@ Layout: https://huggingface.co/docs/safetensors and transformers' `model.safeten
 """
 
 from pathlib import Path
+from typing import Any
 
 from safetensors.torch import load_file, save_file
 from torch import Tensor
@@ -84,6 +85,7 @@ def export(run: RunFolder, tokenizer_folder: Path, out: Path, *, prompt: str = "
     save_weights({name: tensor.half() for name, tensor in load_file(best).items()}, out)
     write_json(out / "config.json", {**shape.hf_config(), "dtype": "float16", "torch_dtype": "float16"})
     write_json(out / "generation_config.json", {"bos_token_id": END_OF_TEXT_ID, "eos_token_id": END_OF_TEXT_ID})
+    write_json(out / "training.json", {"settings": settings, "record": record})
     save_tokenizer(load_tokenizer(tokenizer_folder), out, shape.context)
     network = load_network(out)
     card = model_card(
@@ -92,6 +94,14 @@ def export(run: RunFolder, tokenizer_folder: Path, out: Path, *, prompt: str = "
     (out / "README.md").write_text(card, encoding="utf-8")
     for file in out.iterdir():
         file.chmod(0o644)  # safetensors makes its files private
+
+
+def stages_of(folder: Path) -> list[dict[str, Any]]:
+    """How an exported model came about, oldest stage first: for the record of a run that begins with it."""
+    made = read_json(folder / "training.json")
+    settings, record = made["settings"], made["record"]
+    stage = {name: settings[name] for name in ("command", "corpus", "hardware", "started")}
+    return [*settings["stages"], {**stage, **{name: record[name] for name in ("step", "tokens", "seconds")}}]
 
 
 def tell(network: Llama, folder: Path, prompt: str, *, temperature: float = 0.8, seed: int = 0) -> str:

@@ -14,6 +14,7 @@ import torch
 from rich import progress as bars
 
 from specdec.training.corpus import Windows
+from specdec.training.lessons import Lessons
 from specdec.training.losses import Batch, evaluate, training_loss
 from specdec.training.network import Llama
 from specdec.training.runs import Progress, RunFolder
@@ -33,7 +34,7 @@ class Task:
     """All that one run needs: what is trained, on what, how, and where its files go."""
 
     network: Llama
-    windows: Windows
+    windows: Windows | Lessons
     held_out: list[Batch]
     recipe: Recipe
     folder: RunFolder
@@ -115,19 +116,19 @@ class Trainer:
         rate = learning_rate(self._done(), recipe)
         for group in self.optimiser.param_groups:
             group["lr"] = rate
-        tokens, targets = (ids.to(self.device) for ids in self.task.windows.batch(progress.step, recipe.batch))
+        batch = [part.to(self.device) for part in self.task.windows.batch(progress.step, recipe.batch)]
         total, parts = 0.0, recipe.accumulate
         network.train()
-        for part in zip(tokens.chunk(parts), targets.chunk(parts), strict=True):
+        for part in zip(*(tensor.chunk(parts) for tensor in batch), strict=True):
             with self._precision():
-                loss = self.loss(network, self.task.teacher, recipe.distill_weight, part) / parts
+                loss = self.loss(network, recipe, part) / parts
             loss.backward()  # type: ignore[no-untyped-call]
             total += loss.item()
         torch.nn.utils.clip_grad_norm_(network.parameters(), recipe.grad_clip)
         self.optimiser.step()
         self.optimiser.zero_grad()
         progress.step += 1
-        progress.tokens += tokens.numel()
+        progress.tokens += batch[0].numel()
         return total
 
     def _precision(self) -> contextlib.AbstractContextManager[Any]:

@@ -24,7 +24,7 @@ class RmsNorm(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """[..., C] -> [..., C]."""
-        return F.rms_norm(x.float(), self.weight.shape, self.weight, self.eps)
+        return F.rms_norm(x.float(), self.weight.shape, self.weight.float(), self.eps)
 
 
 def rope_table(shape: ModelShape) -> tuple[Tensor, Tensor]:
@@ -55,7 +55,7 @@ class Attention(nn.Module):
 
     def forward(self, x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
         """[B, T, C] -> [B, T, C]; cos and sin are [T, D]."""
-        q, k, v = (self._split(p(x)) for p in (self.q_proj, self.k_proj, self.v_proj))  # (B, H or G, T, D)
+        q, k, v = (self.split(p(x)) for p in (self.q_proj, self.k_proj, self.v_proj))  # (B, H or G, T, D)
         cos, sin = cos.to(q.dtype), sin.to(q.dtype)
         dropout = self.dropout if self.training else 0.0
         mixed = F.scaled_dot_product_attention(
@@ -64,7 +64,8 @@ class Attention(nn.Module):
         out: Tensor = self.o_proj(mixed.transpose(1, 2).flatten(2))
         return out
 
-    def _split(self, x: Tensor) -> Tensor:
+    def split(self, x: Tensor) -> Tensor:
+        """[B, T, heads·D] -> [B, heads, T, D]."""
         return x.view(*x.shape[:2], -1, self.head_dim).transpose(1, 2)
 
 

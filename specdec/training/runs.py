@@ -79,7 +79,7 @@ class RunFolder:
         if not file.exists():
             write_json(file, settings)
         recorded = self.settings()
-        for key in ("shape", "recipe", "teacher", "data"):
+        for key in ("shape", "recipe", "lessons", "stages", "data"):
             if recorded[key] != settings[key]:
                 raise ConfigError(f"{self.path} holds a run with another {key}: {recorded[key]}, not {settings[key]}")
 

@@ -104,7 +104,8 @@ class Recipe:
     weight_decay: float = 0.1
     dropout: float = 0.0
     grad_clip: float = 1.0
-    distill_weight: float = 0.8  # of the soft loss, where there is a teacher; the rest is the hard loss
+    distill_weight: float = 0.9  # of the target's distribution, where there are lessons; the rest is the text's
+    overlap_weight: float = 1.0  # of 1 − Σ min(p, q), where there are lessons
     precision: str = "bfloat16"
     seed: int = 0
     held_out_every: int = 100  # documents
@@ -118,7 +119,7 @@ class Recipe:
             require_int(name, getattr(self, name), 1, 1_000_000)
         for name in ("final_fraction", "warmup_fraction", "dropout", "distill_weight"):
             require_number(name, getattr(self, name), 0.0, 1.0)
-        for name in ("learning_rate", "weight_decay", "grad_clip"):
+        for name in ("learning_rate", "weight_decay", "grad_clip", "overlap_weight"):
             require_number(name, getattr(self, name), 0.0, 1000.0)
         require_choice("precision", self.precision, ("bfloat16", "float32"))
         if self.batch % self.accumulate:

@@ -58,7 +58,7 @@ def exported(tmp_path_factory: pytest.TempPathFactory) -> tuple[RunFolder, Path]
     shape = ["--layers", "2", "--hidden", "32", "--intermediate", "48", "--heads", "4", "--kv-heads", "2"]
     length = ["--context", "32", "--steps", "20", "--batch", "4", "--evaluate-every", "10"]
     assert main(["tokenizer", *common, "--vocab-size", "300"]) == 0
-    assert main(["train", "toy", *common, *shape, *length]) == 0
+    assert main(["model", "toy", *common, *shape, *length]) == 0
     assert main(["export", "toy", "--runs", runs, "--out", str(out)]) == 0
     return RunFolder(root / "runs" / "toy"), out
 
@@ -104,8 +104,9 @@ def test_an_unfinished_run_says_so(tmp_path: Path) -> None:
     (tmp_path / "run" / "settings.json").unlink()
     settings = {"name": "toy", "command": "…", "started": "2026-01-01", "hardware": "…", "corpus": ["stories.txt"]}
     counts = {"train_documents": 9, "train_tokens": 99, "held_out_documents": 1, "held_out_tokens": 9}
+    taught = {"lessons": {"target": "a target", "text_windows": 7, "own_windows": 5}, "stages": []}
     shape = {name: getattr(trainer.task.network.shape, name) for name in ModelShape.__slots__}
-    run.begin({**settings, "shape": shape, "recipe": recipe().to_json(), "teacher": "a target", "data": counts})
+    run.begin({**settings, "shape": shape, "recipe": recipe().to_json(), "data": counts, **taught})
     trainer._timed_step()
     trainer._evaluate(1.0)
     save_tokenizer(tokenizer(), tmp_path)

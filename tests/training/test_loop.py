@@ -8,7 +8,7 @@ import torch
 from specdec.errors import ConfigError
 from specdec.training.loop import Trainer, learning_rate
 from specdec.training.runs import RunFolder
-from tests.training.toys import recipe, task
+from tests.training.toys import lessons, recipe, task
 
 
 class KilledError(Exception):
@@ -87,7 +87,9 @@ def test_a_draft_learns_to_be_accepted(tmp_path: Path) -> None:
     """Distilled from a trained target, a draft's expected acceptance on held-out text rises above 0.6."""
     target = task(tmp_path / "target", recipe(steps=60))
     Trainer(target).run()
-    Trainer(task(tmp_path / "draft", recipe(steps=60, evaluate_every=20, seed=5), teacher=target.network)).run()
+    taught = lessons(tmp_path / "lessons", target.network.eval())
+    how = recipe(steps=60, evaluate_every=20, seed=5)
+    Trainer(task(tmp_path / "draft", how, teacher=target.network, taught=taught)).run()
     log = RunFolder(tmp_path / "draft").read_log()
     assert log[-1]["acceptance"] > max(0.6, log[0]["acceptance"])
 

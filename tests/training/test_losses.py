@@ -3,9 +3,11 @@
 import math
 
 import torch
+from torch import Tensor
 
-from specdec.training.losses import evaluate, training_loss
-from tests.training.toys import SHAPE, network
+from specdec.training.losses import Batch, evaluate, training_loss
+from specdec.training.network import Llama
+from tests.training.toys import SHAPE, network, recipe
 
 TOKENS = torch.randint(SHAPE.vocab_size, (2, 16), generator=torch.Generator().manual_seed(0))
 BATCH = (TOKENS, TOKENS.roll(-1, dims=1))
@@ -32,18 +34,31 @@ def test_evaluation_leaves_the_mode_alone() -> None:
     assert model.training
 
 
-def test_soft_loss_is_least_at_the_teacher() -> None:
-    """The soft loss of the teacher itself is its entropy, and another draft has a higher one."""
+def lesson(teacher: Llama) -> Batch:
+    """The batch with all that the teacher says about it."""
+    p, ids = torch.softmax(teacher(TOKENS), dim=-1).sort(dim=-1, descending=True)
+    return (*BATCH, ids, p.detach())
+
+
+def test_the_taught_loss_is_least_at_the_teacher() -> None:
+    """The teacher's own loss is its entropy, nothing lies apart, and another draft has a higher one."""
     teacher = network(seed=1)
-    at_teacher = training_loss(teacher, teacher, 1.0, BATCH)
+    how = recipe(distill_weight=1.0, overlap_weight=1.0)
+    at_teacher = training_loss(teacher, how, lesson(teacher))
     p = torch.softmax(teacher(TOKENS).flatten(0, 1), dim=-1)
     assert torch.isclose(at_teacher, -(p * p.log()).sum(-1).mean(), atol=1e-5)
-    assert training_loss(network(seed=2), teacher, 1.0, BATCH) > at_teacher
+    assert training_loss(network(seed=2), how, lesson(teacher)) > at_teacher
 
 
-def test_weight_mixes_the_two_losses() -> None:
-    """A weight of w gives w times the soft loss plus 1 - w times the hard one."""
-    model, teacher = network(seed=2), network(seed=1)
-    soft, hard, mixed = (training_loss(model, teacher, w, BATCH) for w in (1.0, 0.0, 0.25))
-    assert torch.isclose(mixed, 0.25 * soft + 0.75 * hard)
-    assert torch.isclose(hard, training_loss(model, None, 1.0, BATCH))
+def test_weights_mix_the_losses() -> None:
+    """Weights of w and v give w times the soft loss, 1 - w times the hard one, and v times what lies apart."""
+    model, batch = network(seed=2), lesson(network(seed=1))
+
+    def loss(distill: float, overlap: float) -> Tensor:
+        return training_loss(model, recipe(distill_weight=distill, overlap_weight=overlap), batch)
+
+    soft, hard, apart = loss(1.0, 0.0), loss(0.0, 0.0), loss(0.0, 1.0) - loss(0.0, 0.0)
+    assert torch.isclose(loss(0.25, 2.0), 0.25 * soft + 0.75 * hard + 2 * apart)
+    assert torch.isclose(hard, training_loss(model, recipe(), BATCH))
+    q, p = (torch.softmax(net(TOKENS), dim=-1) for net in (model, network(seed=1)))
+    assert torch.isclose(apart, 1 - torch.minimum(p, q).sum(-1).mean(), atol=1e-5)

@@ -4,9 +4,11 @@ import random
 from functools import cache
 from pathlib import Path
 
+import numpy as np
 from tokenizers import Tokenizer
 
-from specdec.training.corpus import Windows, encode_stream, held_out_batches, split_documents
+from specdec.training.corpus import Windows, encode_stream, fixed_windows, held_out_batches, split_documents
+from specdec.training.lessons import Lessons, write_lessons
 from specdec.training.loop import Task
 from specdec.training.network import Llama, initialise
 from specdec.training.runs import RunFolder
@@ -62,17 +64,25 @@ def recipe(**changes: object) -> Recipe:
     return Recipe(**{**defaults, "learning_rate": 1e-2, **changes})
 
 
-def task(folder: Path, how: Recipe, *, teacher: Llama | None = None) -> Task:
+def task(folder: Path, how: Recipe, *, teacher: Llama | None = None, taught: Lessons | None = None) -> Task:
     """A run over the stories."""
     parts = split_documents(documents(), how.held_out_every)
     training, held_out = (encode_stream(tokenizer(), part) for part in parts)
     run = RunFolder(folder)
-    run.begin({"shape": {}, "recipe": how.to_json(), "teacher": None, "data": {}})
+    run.begin({"shape": {}, "recipe": how.to_json(), "lessons": None, "stages": [], "data": {}})
     return Task(
         network=network(how.seed, dropout=how.dropout),
-        windows=Windows(training, SHAPE.context, how.seed),
+        windows=taught or Windows(training, SHAPE.context, how.seed),
         held_out=held_out_batches(held_out, SHAPE.context, how.batch),
         recipe=how,
         folder=run,
         teacher=teacher,
     )
+
+
+def lessons(folder: Path, teacher: Llama) -> Lessons:
+    """What a target says about the stories."""
+    stream = encode_stream(tokenizer(), split_documents(documents(), 10)[0])
+    windows = fixed_windows(stream, SHAPE.context).astype(np.uint16)
+    assert list(write_lessons(folder, teacher, windows, {"target": "t"}))[-1] == 1
+    return Lessons(folder, 0)

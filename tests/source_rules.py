@@ -30,7 +30,7 @@ THIRD_PARTY = {  # beside NumPy; whoever is not named here has nothing but NumPy
     "telemetry": {"opentelemetry"},
     "ui": {"fastapi", "gradio", "plotly", "starlette", "uvicorn"},
     "bench": {"plotly", "torch", "transformers"},
-    "training": {"rich", "safetensors", "tokenizers", "torch"},
+    "training": {"matplotlib", "rich", "safetensors", "tokenizers", "torch"},
     "onnx": {"onnx", "onnx_ir", "onnxruntime"},
     "cluster": {"fastapi", "ray"},
 }

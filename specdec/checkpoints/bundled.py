@@ -4,8 +4,9 @@ from pathlib import Path
 
 import specdec
 
-DEFAULT_TARGET = "specdec-target-4x256"
-DEFAULT_DRAFT = "specdec-draft-2x64"
+TARGETS = ("specdec-target-8x384", "specdec-target-4x256")  # the default first
+DRAFTS = ("specdec-draft-2x128", "specdec-draft-2x64", "specdec-draft-1x128")
+DEFAULT_TARGET, DEFAULT_DRAFT = TARGETS[0], DRAFTS[0]
 
 
 def assets_dir() -> Path:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from specdec.checkpoints.bundled import DEFAULT_DRAFT, DEFAULT_TARGET
+from specdec.checkpoints.bundled import DRAFTS, TARGETS
 from specdec.errors import NotFoundError
 
 Kind = Literal["bundled", "known"]
@@ -45,8 +45,8 @@ def _known(name: str, repository: str, parameters: int, size: int, licence: str,
 
 _SMOL, _GPT2 = "HuggingFaceTB/SmolLM2", "openai-community/gpt2"
 _ALL = (
-    Entry(DEFAULT_TARGET, "bundled", "", 0, 0, "Apache-2.0", "target"),
-    Entry(DEFAULT_DRAFT, "bundled", "", 0, 0, "Apache-2.0", "draft"),
+    *(Entry(name, "bundled", "", 0, 0, "Apache-2.0", "target") for name in TARGETS),
+    *(Entry(name, "bundled", "", 0, 0, "Apache-2.0", "draft") for name in DRAFTS),
     _known("smollm2-135m-instruct", f"{_SMOL}-135M-Instruct", 134_515_008, 269_060_552, "Apache-2.0", "either"),
     _known("smollm2-360m-instruct", f"{_SMOL}-360M-Instruct", 361_821_120, 723_674_912, "Apache-2.0", "either"),
     _known("smollm2-1.7b-instruct", f"{_SMOL}-1.7B-Instruct", 1_711_376_384, 3_422_777_952, "Apache-2.0", "target"),

@@ -20,6 +20,7 @@ ABOUT = {
     ),
 }
 
+CURVE = "loss.png"
 CARD = """---
 license: apache-2.0
 language: en
@@ -61,6 +62,8 @@ AdamW, {precision}, batches of {batch} windows of {context} tokens, learning rat
 {dropout:g}, seed {seed}.
 {teaching}The weights kept are those of step {best_step:,}, the best on held-out text.
 
+![Loss by tokens seen]({curve})
+
 ## Limits
 
 A small model for showing how decoding works: it tells simple English stories and knows nothing else, invents freely,
@@ -87,6 +90,7 @@ def model_card(settings: dict[str, Any], record: dict[str, Any], *, parameters: 
         every=recipe["held_out_every"],
         train_tokens=data["train_tokens"],
         held_out_tokens=data["held_out_tokens"],
+        curve=CURVE,
         commands="\n".join([*(stage["command"] for stage in settings["stages"]), settings["command"]]),
         context=shape["context"],
         best_step=record["best_step"],

@@ -30,7 +30,7 @@ SHAPE_OPTIONS = {
     "--context": "context",
 }
 DEFAULT = "default: %(default)s"
-PACKAGES = ("torch", "tokenizers", "safetensors", "rich")
+PACKAGES = ("torch", "tokenizers", "safetensors", "rich", "matplotlib")
 
 
 def build_parser() -> argparse.ArgumentParser:

@@ -11,7 +11,8 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from specdec.errors import ConfigError, NotFoundError
-from specdec.training.card import model_card
+from specdec.training.card import CURVE, model_card
+from specdec.training.curve import draw_curve
 from specdec.training.network import Llama, sample
 from specdec.training.runs import RunFolder, read_json, write_json
 from specdec.training.settings import END_OF_TEXT_ID, ModelShape
@@ -86,6 +87,7 @@ def export(run: RunFolder, tokenizer_folder: Path, out: Path, *, prompt: str = "
     write_json(out / "config.json", {**shape.hf_config(), "dtype": "float16", "torch_dtype": "float16"})
     write_json(out / "generation_config.json", {"bos_token_id": END_OF_TEXT_ID, "eos_token_id": END_OF_TEXT_ID})
     write_json(out / "training.json", {"settings": settings, "record": record})
+    draw_curve(run.read_log(), out / CURVE)
     save_tokenizer(load_tokenizer(tokenizer_folder), out, shape.context)
     network = load_network(out)
     card = model_card(

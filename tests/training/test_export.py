@@ -7,7 +7,9 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
+from specdec.checkpoints.bundled import DRAFTS, TARGETS, assets_dir, bundled_path
 from specdec.errors import ConfigError, NotFoundError
+from specdec.training.card import CURVE
 from specdec.training.export import SHARD_BYTES, export, load_network, plan_shards, save_weights
 from specdec.training.loop import Trainer
 from specdec.training.runs import RunFolder
@@ -15,8 +17,7 @@ from specdec.training.settings import ModelShape
 from specdec.training.tokenization import load_tokenizer, save_tokenizer
 from tests.training.toys import network, recipe, task, tokenizer
 
-BUNDLED = Path(__file__).parents[2] / "assets" / "models"
-PAIR = ("specdec-target-4x256", "specdec-draft-2x64")
+FAMILY = (*TARGETS, *DRAFTS)
 
 
 def test_small_weights_are_one_file(tmp_path: Path) -> None:
@@ -116,10 +117,10 @@ def test_an_unfinished_run_says_so(tmp_path: Path) -> None:
     assert "CDLA-Sharing-1.0" in card and "draft for `a target`" in card
 
 
-@pytest.mark.parametrize("name", PAIR)
+@pytest.mark.parametrize("name", FAMILY)
 def test_bundled_model_is_whole(name: str) -> None:
     """Each bundled folder loads, has a card, ids that its tokenizer knows, and no file of 9,000,000 bytes or more."""
-    folder = BUNDLED / name
+    folder = bundled_path(name)
     model = load_network(folder)
     assert all(file.stat().st_size < SHARD_BYTES for file in folder.iterdir())
     assert name.endswith(f"-{model.shape.num_hidden_layers}x{model.shape.hidden_size}")
@@ -129,7 +130,20 @@ def test_bundled_model_is_whole(name: str) -> None:
         assert torch.isfinite(model(torch.arange(model.shape.context)[None])).all()
 
 
-def test_bundled_pair_shares_its_tokenizer() -> None:
-    """Draft and target speak the same tokens: their tokenizer files are equal to the byte."""
-    first, second = ((BUNDLED / name / "tokenizer.json").read_bytes() for name in PAIR)
-    assert first == second
+def test_the_family_shares_its_tokenizer() -> None:
+    """Any draft works with any target: their tokenizer files are equal to the byte."""
+    assert len({(bundled_path(name) / "tokenizer.json").read_bytes() for name in FAMILY}) == 1
+
+
+def test_assets_are_light() -> None:
+    """All assets together take at most 90 MB, and no file is left over."""
+    files = [file for file in assets_dir().rglob("*") if file.is_file()]
+    assert sum(file.stat().st_size for file in files) <= 90_000_000
+    assert {folder.name for folder in (assets_dir() / "models").iterdir()} == set(FAMILY)
+
+
+def test_a_curve_is_drawn(exported: tuple[RunFolder, Path]) -> None:
+    """The picture of the losses is a PNG that the card shows."""
+    _, folder = exported
+    assert (folder / CURVE).read_bytes().startswith(b"\x89PNG")
+    assert f"]({CURVE})" in (folder / "README.md").read_text(encoding="utf-8")

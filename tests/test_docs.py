@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from specdec.cli.options import parse
+from specdec.training.cli import build_parser as training_parser
 from tests.source_tree import ROOT, repository_files
 
 PAGES = [path for path in repository_files() if path.suffix == ".md" and "models" not in path.parts]
@@ -48,7 +49,10 @@ def test_commands_in_the_documentation_are_understood():
     for call in calls:
         arguments = call[call.index("specdec") + 1 :]
         end = next((at for at, word in enumerate(arguments) if word in (">", "|")), len(arguments))
-        assert parse(arguments[:end]).command
+        if arguments[0] == "train":
+            assert training_parser().parse_args(arguments[1:end]).command
+        else:
+            assert parse(arguments[:end]).command
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

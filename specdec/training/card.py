@@ -60,7 +60,7 @@ token before a prompt.
 AdamW, {precision}, batches of {batch} windows of {context} tokens, learning rate {learning_rate:g} after a warm-up over
 {warmup_fraction:.0%} of the run, down a cosine to {final_fraction:.0%} of it, weight decay {weight_decay:g}, dropout \
 {dropout:g}, seed {seed}.
-{teaching}The weights kept are those of step {best_step:,}, the best on held-out text.
+{teaching}{lengths}The weights kept are those of step {best_step:,}, the best on held-out text.
 
 ![Loss by tokens seen]({curve})
 
@@ -95,6 +95,7 @@ def model_card(settings: dict[str, Any], record: dict[str, Any], *, parameters: 
         context=shape["context"],
         best_step=record["best_step"],
         teaching=_teaching(settings),
+        lengths="".join(map(_length, settings["lengths"])),
     )
 
 
@@ -160,6 +161,12 @@ def _teaching(settings: dict[str, Any]) -> str:
         f"{lessons['own_windows']:,} that the target wrote itself. Loss: {soft:g} × cross-entropy with the target, "
         f"{1 - soft:g} × with the text, {recipe['overlap_weight']:g} × (1 − Σ min(p, q)).\n"
     )
+
+
+def _length(past: dict[str, Any]) -> str:
+    """A length that was given up on the way; it set the learning rate until then."""
+    planned = ", ".join(f"{value:g} {name}" for name, value in past.items() if name != "until_step")
+    return f"Until step {past['until_step']:,} the run was meant to take {planned}.\n"
 
 
 def _quote(text: str) -> str:

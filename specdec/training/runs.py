@@ -21,6 +21,8 @@ from safetensors.torch import save_file
 from specdec.errors import ConfigError
 from specdec.training.losses import HeldOut
 
+LENGTHS = {"steps", "epochs", "minutes"}  # what may change of the recipe of a run
+
 
 def replace_atomically(path: Path, write: Callable[[Path], Any]) -> None:
     """Let `write` fill a file beside `path`, then move it there in one step."""
@@ -73,15 +75,26 @@ class RunFolder:
         return settings
 
     def begin(self, settings: dict[str, Any]) -> None:
-        """Record the settings of a new run. Raises ConfigError where the folder holds a run with others."""
+        """Record the settings of a new run, or a new length of one that is resumed: its schedule follows that.
+
+        Raises ConfigError where the folder holds a run with other settings.
+        """
         self.path.mkdir(parents=True, exist_ok=True)
         file = self.path / "settings.json"
         if not file.exists():
-            write_json(file, settings)
+            write_json(file, {**settings, "lengths": []})
         recorded = self.settings()
-        for key in ("shape", "recipe", "lessons", "stages", "data"):
+        for key in ("shape", "lessons", "stages", "data"):
             if recorded[key] != settings[key]:
                 raise ConfigError(f"{self.path} holds a run with another {key}: {recorded[key]}, not {settings[key]}")
+        before, now = recorded["recipe"], settings["recipe"]
+        changed = {name for name in now if before[name] != now[name]}
+        if changed - LENGTHS:
+            raise ConfigError(f"{self.path} holds a run with another recipe: {before}, not {now}")
+        if changed:
+            past = {name: before[name] for name in LENGTHS if before[name] is not None}
+            lengths = [*recorded["lengths"], {**past, "until_step": self.read_record()["step"]}]
+            write_json(file, {**recorded, "recipe": now, "command": settings["command"], "lengths": lengths})
 
     def log(self, entry: dict[str, Any]) -> None:
         """Append one line to the loss log."""

@@ -116,6 +116,14 @@ def test_other_settings_do_not_resume(tmp_path: Path) -> None:
         task(tmp_path, recipe(learning_rate=0.5))
 
 
+def test_a_resumed_run_may_get_another_length(tmp_path: Path) -> None:
+    """It ends at the new one, and what was meant before stays on record."""
+    with pytest.raises(KilledError):
+        KilledTrainer(task(tmp_path, recipe(checkpoint_seconds=0.0))).run()
+    assert Trainer(task(tmp_path, recipe(checkpoint_seconds=0.0, steps=9))).run().step == 9
+    assert RunFolder(tmp_path).settings()["lengths"] == [{"steps": 12, "until_step": 7}]
+
+
 def test_learning_rate_warms_up_and_cools_down() -> None:
     """From 0 up to the peak at the end of the warm-up, then down to the final fraction, never below."""
     how = recipe(learning_rate=1.0, warmup_fraction=0.1, final_fraction=0.05)

@@ -69,7 +69,7 @@ def task(folder: Path, how: Recipe, *, teacher: Llama | None = None, taught: Les
     parts = split_documents(documents(), how.held_out_every)
     training, held_out = (encode_stream(tokenizer(), part) for part in parts)
     run = RunFolder(folder)
-    run.begin({"shape": {}, "recipe": how.to_json(), "lessons": None, "stages": [], "data": {}})
+    run.begin({"command": "", "shape": {}, "recipe": how.to_json(), "lessons": None, "stages": [], "data": {}})
     return Task(
         network=network(how.seed, dropout=how.dropout),
         windows=taught or Windows(training, SHAPE.context, how.seed),

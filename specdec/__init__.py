@@ -2,7 +2,7 @@
 
     from specdec import Engine, ModelDrafter, SamplingParams, load_model
 
-    target, draft = load_model("specdec-target-4x256"), load_model("specdec-draft-2x64")
+    target, draft = load_model("specdec-target-8x384"), load_model("specdec-draft-2x128")
     engine = Engine(target, ModelDrafter(draft, num_speculative_tokens=4))
     trace = engine.generate("Once upon a time", SamplingParams(temperature=0.8, seed=0))
     print(trace.text, trace.stats.acceptance_rate)

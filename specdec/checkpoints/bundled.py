@@ -4,8 +4,8 @@ from pathlib import Path
 
 import specdec
 
-TARGETS = ("specdec-target-4x256",)  # the default first
-DRAFTS = ("specdec-draft-2x64",)
+TARGETS = ("specdec-target-8x384", "specdec-target-4x256")  # the default first
+DRAFTS = ("specdec-draft-2x128", "specdec-draft-2x64", "specdec-draft-1x128")
 DEFAULT_TARGET, DEFAULT_DRAFT = TARGETS[0], DRAFTS[0]
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from specdec.checkpoints import DEFAULT_DRAFT, DEFAULT_TARGET, fetch, known_models, load_model, resolve
+from specdec.checkpoints.bundled import DRAFTS, TARGETS
 from specdec.checkpoints.hub import cached, download
 from specdec.checkpoints.locate import WHEELS, find
 from specdec.errors import LoadError, NotFoundError, UnsupportedError
@@ -216,7 +217,7 @@ def test_a_bundled_model_that_is_missing_says_where_it_was_looked_for(
 def test_the_list_of_known_models(clean: Path) -> None:
     """Bundled ones with their size on disk, known ones with their repository; nothing is on this machine yet."""
     models: dict[str, Any] = {info.name: info for info in known_models()}
-    assert list(models)[:2] == [DEFAULT_TARGET, DEFAULT_DRAFT]
+    assert list(models)[:5] == [*TARGETS, *DRAFTS]
     for name in (DEFAULT_TARGET, DEFAULT_DRAFT):
         info = models[name]
         assert info.path is not None

@@ -45,7 +45,7 @@ def test_match_says_the_same_with_any_draft(capsys):
 def test_json_says_what_was_in_force(capsys):
     """The pair, the settings, the seed that was drawn, memory; no note where nothing was changed."""
     trace = trace_of(capsys, "--top-k", "5", "--temperature", "0.5")
-    assert (trace.started.target, trace.started.drafter) == ("specdec-target-4x256", "specdec-draft-2x64")
+    assert (trace.started.target, trace.started.drafter) == ("specdec-target-8x384", "specdec-draft-2x128")
     assert trace.started.settings["params"]["top_k"] == 5
     assert trace.started.settings["acceptance"] == "rejection"
     assert trace.started.note == ""

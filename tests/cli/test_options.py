@@ -141,8 +141,8 @@ def test_threads_reach_the_models(monkeypatch):
     )
     options = parse([*MINIMAL, "--threads", "3"])
     with closing(generate.start(generate.open_service(options.threads), options, "zero")) as records:
-        assert next(records).target == "specdec-target-4x256"
-    assert seen == [("specdec-target-4x256", 3), ("specdec-draft-2x64", 3)]
+        assert next(records).target == "specdec-target-8x384"
+    assert seen == [("specdec-target-8x384", 3), ("specdec-draft-2x128", 3)]
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from typing import Any
 import gradio as gr
 
 from specdec.serving import Offer, Service
-from specdec.ui import charts
+from specdec.ui import charts, race, step
 from specdec.ui.assets import page_file
 from specdec.ui.view import model_label
 from specdec.ui.watch import Form, Stops, watch
@@ -37,8 +37,13 @@ def build(service: Service) -> gr.Blocks:
         with gr.Column(elem_id="ask"):
             prompt, generate, stop = _ask()
         with gr.Row(elem_id="work", equal_height=False):
-            with gr.Column(elem_id="result", scale=7, min_width=320):
-                live = _live()
+            with gr.Column(elem_id="result", scale=7, min_width=320), gr.Tabs(elem_id="views"):
+                with gr.Tab("Decode", elem_id="decode-view"):
+                    live = _live()
+                with gr.Tab("Race", elem_id="race-view", render_children=True):
+                    race_view = race.panel()
+                with gr.Tab("Step through", elem_id="step-view", render_children=True):
+                    step.panel()
             with gr.Column(elem_id="settings", scale=3, min_width=280):
                 settings = _settings(service)
         gr.on(
@@ -52,6 +57,7 @@ def build(service: Service) -> gr.Blocks:
             concurrency_id="engine",
             concurrency_limit=service.settings.queue_limit + 2,
         )
+        race.wire(service, stops, race_view, [prompt, *settings])
         _stop_wiring(stops, stop, page)
     page.queue(max_size=2 * service.settings.queue_limit + 2, api_open=False, default_concurrency_limit=4)
     return page

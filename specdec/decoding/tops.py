@@ -15,6 +15,7 @@ from specdec.decoding.verification import leftover
 from specdec.records import Candidate, Source
 
 Piece = Callable[[int], str]
+_LIKELY = 1e-3  # at most a thousand tokens have more, and mostly enough have: no row need be partitioned
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +56,11 @@ class Tops:
 
 def likeliest(row: Floats, count: int, piece: Piece) -> tuple[Candidate, ...]:
     """At most `count` ≥ 1 tokens of probability above 0 in `row`, (V,), likeliest first, of equal ones the lower id."""
-    place = max(0, len(row) - count)
-    least = np.partition(row, place).item(place)
-    ids = np.flatnonzero(row >= least if least > 0 else row > 0)
-    ids = ids[np.lexsort((ids, -row[ids]))][:count]
+    ids = np.flatnonzero(row > _LIKELY)
+    if len(ids) < count:
+        least = np.partition(row, -count).item(-count) if count < len(row) else 0.0
+        ids = np.flatnonzero(row >= least if least > 0 else row > 0)
+    ids = ids[np.argsort(-row[ids], kind="stable")[:count]]
     return tuple(
         Candidate(token, piece(token), value) for token, value in zip(ids.tolist(), row[ids].tolist(), strict=True)
     )

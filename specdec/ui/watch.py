@@ -13,6 +13,7 @@ from specdec.serving import GenerationRequest, Service
 from specdec.ui.view import fold, is_round, line
 
 UPDATES_PER_SECOND = 15
+TOP = 5  # tokens in the lists of a token's tooltip
 WAITING_POLL_S = 0.2
 
 log = logging.getLogger(__name__)
@@ -45,7 +46,7 @@ class Form:
             max_tokens=_whole(self.max_tokens),
         )
         lookahead = "auto" if self.auto else _whole(self.lookahead)
-        speculation = SpeculativeConfig(lookahead, self.acceptance)  # type: ignore[arg-type]
+        speculation = SpeculativeConfig(lookahead, self.acceptance, top=TOP)  # type: ignore[arg-type]
         return GenerationRequest(self.prompt, self.target, self.draft, self.chat, sampling, speculation)
 
 

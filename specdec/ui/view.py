@@ -75,18 +75,22 @@ def chips(step: Round, names: Laws = SAMPLED) -> list[Chip]:
 
 
 def _draft(draft: Proposal, names: Laws) -> Chip:
-    """[kind, text, p, q, u, acceptance], without what is None at its end; then the lists, by what they hold."""
-    numbers = [None if number is None else _short(number) for number in (draft.p, draft.q, draft.u, draft.acceptance)]
-    while numbers and numbers[-1] is None:
-        numbers.pop()
     lists = {names[0]: _list(draft.target_top, draft.id), "q": _list(draft.draft_top, draft.id)}
-    return [KINDS[draft.outcome], draft.text, *numbers, *([lists] if draft.target_top else [])]
+    numbers = (draft.p, draft.q, draft.u, draft.acceptance)
+    return _chip(draft.outcome, draft.text, numbers, lists if draft.target_top else None)
 
 
 def _own(token: Token, names: Laws) -> Chip:
-    """[kind, text], then the list of what it was drawn from."""
     lists = {names[token.source == "recovered"]: _list(token.top, token.id)}
-    return [KINDS[token.source], token.text, *([lists] if token.top else [])]
+    return _chip(token.source, token.text, (None, None, None, None), lists if token.top else None)
+
+
+def _chip(kind: str, text: str, numbers: Iterable[float | None], lists: dict[str, Any] | None) -> Chip:
+    """[kind, text, p, q, u, acceptance, lists by what they hold], without what is None at its end."""
+    chip = [KINDS[kind], text, *(None if number is None else _short(number) for number in numbers), lists]
+    while chip[-1] is None:
+        chip.pop()
+    return chip
 
 
 def _list(top: tuple[Candidate, ...], token: int) -> list[str | float]:

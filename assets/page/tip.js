@@ -4,7 +4,7 @@ const HEADS = {
   p: "target p",
   q: "draft q",
   r: "what was left: max(0, p − q)",
-  s: "target (softmax: greedy takes its first)",
+  s: "target’s softmax",
 };
 const MARKS = { " ": "␣", "\n": "↵", "\t": "⇥" };
 
@@ -12,16 +12,30 @@ export class Tip {
   constructor(node, list) {
     this.node = node;
     this.list = list;
-    for (const name of ["mouseover", "focusin", "click"]) list.addEventListener(name, (event) => this.about(event.target));
-    for (const name of ["mouseleave", "focusout"]) list.addEventListener(name, () => this.hide());
+    for (const name of ["focusin", "click"]) list.addEventListener(name, (event) => this.about(event.target));
+    list.addEventListener("mousemove", (event) => this.point(event));
+    list.addEventListener("mouseleave", () => this.focused() || this.hide());
+    list.addEventListener("focusout", () => this.hide());
     document.addEventListener("pointerdown", (event) => list.contains(event.target) || this.hide());
     document.addEventListener("keydown", (event) => event.key === "Escape" && this.hide());
     document.addEventListener("scroll", () => this.follow(), true);
   }
 
+  /** A mouse that rests says nothing, whatever is moved under it. */
+  point({ clientX, clientY, target }) {
+    const place = `${clientX} ${clientY}`;
+    if (place !== this.pointer) this.about(target);
+    this.pointer = place;
+  }
+
+  focused() {
+    return this.token === document.activeElement;
+  }
+
   about(target) {
     const token = target.closest?.(".sd-token");
     if (!token?.facts) return this.hide();
+    if (token === this.token && !this.node.hidden) return undefined;
     this.node.replaceChildren(...described(token.facts));
     this.node.hidden = false;
     this.token = token;
@@ -35,7 +49,7 @@ export class Tip {
     if (this.node.hidden) return;
     const box = this.token.getBoundingClientRect();
     const frame = this.list.parentElement.getBoundingClientRect();
-    if (this.token === document.activeElement && box.top >= frame.top && box.bottom <= frame.bottom) this.place(box);
+    if (this.focused() && box.top >= frame.top && box.bottom <= frame.bottom) this.place(box);
     else this.hide();
   }
 
@@ -77,6 +91,7 @@ function columns(lists, text, own) {
     column.append(element("p", HEADS[name]), rows);
     all.append(column);
   }
+  if (lists.s) all.append(element("p", "Greedy: the target takes its first, for certain."));
   return all;
 }
 

@@ -166,12 +166,12 @@ function described({ kind, meaning, text, round, p, q, u, acceptance }) {
   return [head, element("p", `${kind}: ${meaning}`), table];
 }
 
-function shown(value) {
+export function shown(value) {
   if (Number.isInteger(value)) return String(value);
   return value >= 0.001 ? value.toFixed(3) : value.toExponential(1);
 }
 
-function element(tag, text = "") {
+export function element(tag, text = "") {
   const node = document.createElement(tag);
   node.textContent = text;
   return node;

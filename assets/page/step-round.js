@@ -6,13 +6,17 @@ import { element, shown } from "./tokens.js";
 
 const KINDS = { a: "accepted", r: "rejected", c: "recovered", b: "bonus", p: "plain", d: "discarded" };
 const VERDICTS = { a: "✓ accepted", r: "× rejected", d: "– discarded, never judged" };
-const MAX_BEFORE = 110; // characters of the text so far
-const NARROWEST = 106; // pixels a position needs where positions stand side by side
-const NAMES = ["draft proposes", "target, one pass", "judged", "", "the text gains"];
+const MAX_BEFORE = 56; // characters of the text so far
+const FIRST_COLUMN = 140; // pixels, as in step-round.css
+const NARROWEST = 98; // pixels a position needs where positions stand side by side
+const RULES = {
+  rejection: "kept where u falls inside the bar",
+  greedy: "kept if it is the target's best token",
+  match: "kept if the target draws it too",
+};
 
 export class Picture {
   constructor(root) {
-    this.before = root.querySelector(".st-before span");
     this.node = root.querySelector(".st-picture");
     this.sentence = root.querySelector(".st-sentence");
     this.where = root.querySelector(".st-where");
@@ -29,7 +33,7 @@ export class Picture {
 
   /** Side by side where there is room for the longest round, else one below the other. */
   fit() {
-    const side = this.node.clientWidth >= NARROWEST * (this.most + 1);
+    const side = this.node.clientWidth >= FIRST_COLUMN + NARROWEST * this.most;
     this.node.classList.toggle("st-columns", side);
     this.node.classList.toggle("st-rows", !side);
   }
@@ -37,12 +41,10 @@ export class Picture {
   show(index) {
     const round = this.run.rounds[index];
     const { chips } = round;
-    const before = this.run.text.slice(0, round.begins);
-    this.before.textContent = before.length > MAX_BEFORE ? `…${before.slice(-MAX_BEFORE)}` : before;
     this.node.style.setProperty("--st-places", drafts(chips).length + 1);
-    this.node.replaceChildren(names(), ...places(chips, this.run.way));
+    this.node.replaceChildren(before(this.run.text.slice(0, round.begins)), names(this.run.way), ...places(chips, this.run.way));
     this.sentence.textContent = told(round, this.run.way) + (index === this.run.rounds.length - 1 ? ` ${this.run.end}` : "");
-    const ms = round.seconds.map((seconds) => shown(1000 * seconds));
+    const ms = round.seconds.map((seconds) => (1000 * seconds).toFixed(1));
     this.where.textContent = `Round ${index + 1} of ${this.run.rounds.length} · drafting ${ms[0]} ms, target's pass ${ms[1]} ms`;
   }
 }
@@ -56,11 +58,18 @@ function ownToken(chips) {
   return chips.find(([kind]) => "cbp".includes(kind));
 }
 
+/** The end of the text so far, which the round goes on from. */
+function before(text) {
+  const node = part("p", "st-before");
+  node.append(element("small", "the text so far"), text.length > MAX_BEFORE ? text.slice(-MAX_BEFORE).replace(/^\S*/, "…") : text);
+  return node;
+}
+
 /** What each row is, at the left of them. */
-function names() {
+function names(way) {
   const list = part("ol", "st-names");
   list.setAttribute("aria-hidden", "true");
-  list.append(...NAMES.map((name) => element("li", name)));
+  list.append(...["target, one pass", RULES[way], "", "the text gains"].map((name) => element("li", name)));
   return list;
 }
 
@@ -68,11 +77,11 @@ function names() {
 function places(chips, way) {
   const own = ownToken(chips);
   const judged = drafts(chips).map((chip) => place(chip, chip[0] === "r" ? own : chip, own, way));
-  const all = part("div", "st-place st-end");
   const used = own && own[0] !== "c";
+  const all = part("div", `st-place st-end ${used ? "" : "st-unused"}`);
   all.append(
     part("div", "st-draft", used ? "no draft" : ""),
-    part("div", "st-pass", used ? "draws a token" : "not needed"),
+    part("div", "st-pass", used ? "draws a token" : "unused"),
     part("div", "st-chance"),
     part("div", `st-verdict ${used ? `st-${KINDS[own[0]]}` : ""}`, used ? verdictOf(own) : ""),
     gain(used ? own : null),
@@ -88,10 +97,10 @@ function place(chip, gained, own, way) {
   const [kind, text, p, q] = chip;
   const node = part("div", `st-place st-of-${KINDS[kind]}`);
   const draft = part("div", "st-draft");
-  draft.append(part("span", "st-token", quoted(text)), part("small", "", known(q) ? `q ${shown(q)}` : ""));
+  draft.append(part("span", "st-token", visible(text)), part("small", "", known(q) ? `q ${shown(q)}` : ""));
   node.append(
     draft,
-    part("div", "st-pass", known(p) ? `p ${shown(p)}` : "not looked at"),
+    part("div", "st-pass", known(p) ? `p ${shown(p)}` : "unused"),
     chance(chip, own, way),
     part("div", `st-verdict st-${KINDS[kind]}`, VERDICTS[kind]),
     gain(kind === "d" ? null : gained),
@@ -175,8 +184,9 @@ function visible(text) {
   return text.replaceAll("\n", "↵");
 }
 
+/** A token in a sentence, kept in one piece with the space before it. */
 function quoted(text) {
-  return `‘${visible(text)}’`;
+  return `‘${visible(text).replaceAll(" ", "\u00a0")}’`;
 }
 
 function part(tag, name, text = "") {

@@ -13,9 +13,13 @@ const CONTROLS = "input, textarea, select, a, button:not([role=tab]), [contented
 /** Called once by Gradio's component: `element` holds step.html, `server` the functions that Python offers. */
 export function start(element, props, server) {
   const view = new StepView(element.querySelector(".st"));
-  new Files(view, props.max_bytes, server);
-  document.addEventListener("specdec:run", ({ detail }) => view.load(detail.events));
-  if (window.specdecRun) view.load(window.specdecRun.events);
+  const files = new Files(view, props.max_bytes, server);
+  const take = ({ events }) => {
+    view.load(events);
+    files.ready();
+  };
+  document.addEventListener("specdec:run", ({ detail }) => take(detail));
+  if (window.specdecRun) take(window.specdecRun);
 }
 
 class StepView {
@@ -181,10 +185,9 @@ class Files {
     view.find('[data-do="open"]').addEventListener("click", () => this.input.click());
     this.save.addEventListener("click", () => this.download());
     this.input.addEventListener("change", () => this.chosen());
-    document.addEventListener("specdec:run", () => this.ready());
-    this.ready();
   }
 
+  /** A run can be saved if it came with its trace: one that ended in an error did not. */
   ready() {
     this.save.disabled = !this.view.run?.trace;
   }

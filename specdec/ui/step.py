@@ -3,6 +3,8 @@
 The browser has a run's events already, and its trace with them; the server is asked only to read a file.
 """
 
+from typing import Any
+
 import gradio as gr
 
 from specdec.errors import SpecdecError
@@ -26,7 +28,7 @@ def panel() -> gr.HTML:
     )
 
 
-def open_run(text: str) -> dict[str, str]:
+def open_run(text: Any) -> dict[str, str]:
     """A trace file's text as {"events": …}, or {"error": a sentence on what is wrong with it}."""
     if not isinstance(text, str):
         return {"error": "A run is opened from the text of a file."}

@@ -14,26 +14,46 @@ export function start(element, props, watch) {
   let seen = "";
   let unread = [];
   let asked = false;
+  const gather = gatherer();
 
   function draw() {
     asked = false;
     const events = unread;
     unread = [];
     panel.show(events);
+    events.forEach(gather);
+  }
+
+  function take(text) {
+    const lines = text.split("\n").filter(Boolean);
+    unread.push(...lines.map((line) => JSON.parse(line)));
+    if (!asked) requestAnimationFrame(draw);
+    asked = true;
   }
 
   function read() {
     const value = props.value || "";
     if (!value.startsWith(seen)) seen = "";
-    const fresh = value.slice(seen.length).split("\n").filter(Boolean);
+    const fresh = value.slice(seen.length);
     seen = value;
-    unread.push(...fresh.map((line) => JSON.parse(line)));
-    if (!asked) requestAnimationFrame(draw);
-    asked = true;
+    take(fresh);
   }
 
   watch("value", read);
+  document.addEventListener("specdec:open", ({ detail }) => take(detail.text));
   read();
+}
+
+/** Keeps a run's events and, when it has ended, tells the page of them: whoever comes late finds the last run. */
+function gatherer() {
+  let events = [];
+  return (event) => {
+    if (event.event === "begin") events = [];
+    events.push(event);
+    if (event.event !== "end" && event.event !== "error") return;
+    window.specdecRun = { events };
+    document.dispatchEvent(new CustomEvent("specdec:run", { detail: window.specdecRun }));
+  };
 }
 
 class Panel {

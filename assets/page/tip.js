@@ -112,12 +112,12 @@ function known(value) {
   return value !== undefined && value !== null;
 }
 
-function shown(value) {
+export function shown(value) {
   if (Number.isInteger(value)) return String(value);
   return value >= 0.001 ? value.toFixed(3) : value.toExponential(1);
 }
 
-function element(tag, text = "", kind = "") {
+export function element(tag, text = "", kind = "") {
   const node = document.createElement(tag);
   node.textContent = text;
   node.className = kind;

@@ -33,7 +33,7 @@ def fold(records: Iterable[Record], request: GenerationRequest) -> Iterator[str]
     for record in records:
         if isinstance(record, Started):
             stats, names = Stats(prompt_tokens=len(record.prompt_ids)), laws(record)
-            yield line("start", prompt=request.prompt, about=about(record), note=record.note)
+            yield line("start", prompt=request.prompt, way=way(request), about=about(record), note=record.note)
         elif isinstance(record, Round):
             stats = stats.add(record)
             yield line("round", **_round(record, stats, names))
@@ -43,6 +43,7 @@ def fold(records: Iterable[Record], request: GenerationRequest) -> Iterator[str]
 
 def _round(step: Round, stats: Stats, names: Laws) -> dict[str, Any]:
     told = {"n": step.index, "chips": chips(step, names), "figures": figures(stats), "points": points(step, stats)}
+    told["seconds"] = [_short(seconds) for seconds in (step.draft_s, step.verify_s, step.sample_s)]
     return told | ({"fault": step.fault} if step.fault else {})
 
 
@@ -125,6 +126,11 @@ def points(step: Round, stats: Stats) -> list[float | None]:
         stats.tokens,
         _short(stats.tokens_per_second),
     ]
+
+
+def way(request: GenerationRequest) -> str:
+    """How drafts are judged: "greedy", or by which acceptance rule."""
+    return "greedy" if request.params.greedy else request.speculation.acceptance
 
 
 def about(started: Started) -> str:

@@ -10,7 +10,8 @@ from threading import Event, Lock
 from specdec.config import AcceptanceRule, SamplingParams, SpeculativeConfig
 from specdec.errors import SpecdecError
 from specdec.serving import GenerationRequest, Service
-from specdec.ui.view import fold, is_round, line
+from specdec.ui.traces import with_trace
+from specdec.ui.view import is_round, line
 
 UPDATES_PER_SECOND = 15
 TOP = 5  # tokens in the lists of a token's tooltip
@@ -67,7 +68,7 @@ def watch(service: Service, form: Form, cancelled: Callable[[], bool]) -> Iterat
                     yield text
                     sent = time.monotonic()
     except SpecdecError as error:
-        text += line("error", text=_sentence(str(error)))
+        text += line("error", text=sentence(str(error)))
     except Exception:
         log.exception("a generation failed")
         text += line("error", text="Something went wrong inside the engine. Your prompt is still there: try again.")
@@ -86,10 +87,10 @@ def _events(service: Service, form: Form, cancelled: Callable[[], bool]) -> Gene
         if not (cancelled() or service.holds(request.target, request.draft)):
             yield line("loading")
         with closing(service.stream(request, cancelled=cancelled, ticket=ticket)) as records:
-            yield from fold(records, request)
+            yield from with_trace(records, request)
 
 
-def _sentence(message: str) -> str:
+def sentence(message: str) -> str:
     """An error's message as one sentence: capital first, full stop last, and no longer than a reader wants."""
     text = " ".join(message.split())[:400]
     return text[:1].upper() + text[1:] + ("" if text.endswith((".", "!", "?", "…")) else ".")

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from specdec.config import SamplingParams
+from specdec.config import SamplingParams, SpeculativeConfig
 from specdec.records import Candidate, Finished, FinishReason, Proposal, Record, Round, Started, Stats, Token
 from specdec.serving import GenerationRequest
 from specdec.ui import view
@@ -159,6 +159,15 @@ def test_hostile_text_stays_inside_its_json_string(text: str):
     assert [chip[1] for chip in body["chips"]] == [text, text]
 
 
+def test_the_engine_seconds_of_a_round_and_how_drafts_are_judged():
+    """Drafting, the target's pass, the rest, prefill left out; greedy is greedy whatever the rule."""
+    assert told([STARTED, REFUSED])[1]["seconds"] == [0.01, 0.02, 0.01]
+    match = SpeculativeConfig(acceptance="match")
+    for params, way in [(SamplingParams(temperature=1.0), "match"), (SamplingParams(), "greedy")]:
+        request = GenerationRequest("Once", "big", params=params, speculation=match)
+        assert json.loads(next(view.fold([STARTED], request)))["way"] == way
+
+
 def test_a_failing_drafter_is_told():
     """Its round says why it had no drafts; others say nothing of it."""
     lines = told([STARTED, step(0, final=Token(1, " x", "plain"), fault="out of memory"), KEPT])
@@ -190,6 +199,7 @@ def test_what_is_in_force_is_said():
     assert told([plain])[0] | {"prompt": ""} == {
         "event": "start",
         "prompt": "",
+        "way": "greedy",
         "about": "big · no drafts · seed 1 · exact up to near-ties",
         "note": "why",
     }

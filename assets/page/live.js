@@ -11,6 +11,11 @@ const RUNNING = new Set(["waiting", "running"]);
 /** Called once by Gradio's component: `element` holds live.html, `props.value` the events, `watch` reports changes. */
 export function start(element, props, watch) {
   const panel = new Panel(element.querySelector(".sd"), props.figures);
+  follow(props, watch, (events) => panel.show(events));
+}
+
+/** Hand on the events that are new, all of a frame at once. */
+export function follow(props, watch, show) {
   let seen = "";
   let unread = [];
   let asked = false;
@@ -19,7 +24,7 @@ export function start(element, props, watch) {
     asked = false;
     const events = unread;
     unread = [];
-    panel.show(events);
+    show(events);
   }
 
   function read() {

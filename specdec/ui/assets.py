@@ -6,8 +6,8 @@ from pathlib import Path
 from specdec.checkpoints.bundled import assets_dir
 
 PAGE = assets_dir() / "page"
-STYLES = ("colours.css", "frame.css", "panel.css", "tokens.css", "race.css")
-SCRIPTS = ("live.js", "tokens.js", "charts.js", "race.js")
+STYLES = ("colours.css", "frame.css", "panel.css", "tokens.css", "race.css", "replay.css")
+SCRIPTS = ("live.js", "tokens.js", "charts.js", "race.js", "replay.js")
 
 
 def page_file(name: str) -> str:

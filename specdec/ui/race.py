@@ -85,7 +85,8 @@ def requests(form: Form) -> dict[str, GenerationRequest]:
         raise RequestError("choose a drafter and a lookahead k of 1 or more: a race needs something to speed up")
     seed = secrets.randbits(32) if asked.params.seed is None else asked.params.seed
     asked = replace(asked, params=replace(asked.params, seed=seed))
-    return {"plain": replace(asked, draft="none"), "speculative": asked}
+    alone = replace(asked, draft="none", speculation=replace(asked.speculation, num_speculative_tokens=0))
+    return {"plain": alone, "speculative": asked}
 
 
 def _events(service: Service, form: Form, cancelled: Cancelled) -> Lines:

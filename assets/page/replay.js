@@ -123,7 +123,7 @@ class Lane {
     this.root = fragment.firstElementChild;
     this.root.dataset.name = name;
     this.root.setAttribute("aria-label", title);
-    this.root.querySelector("h3").textContent = title;
+    this.root.querySelector("h2").textContent = title;
     this.root.querySelector(".sd-text").setAttribute("aria-label", `Text, ${name}`);
     this.root.querySelector(".sd-tip").id = `sd-tip-${name}`;
     this.fill = this.root.querySelector(".sd-track i");

@@ -14,6 +14,7 @@ from typing import Any
 
 import gradio as gr
 
+from specdec.config import SpeculativeConfig
 from specdec.errors import RequestError
 from specdec.records import Record, Round, Started, Stats
 from specdec.serving import GenerationRequest, Service, Ticket
@@ -85,8 +86,12 @@ def requests(form: Form) -> dict[str, GenerationRequest]:
         raise RequestError("choose a drafter and a lookahead k of 1 or more: a race needs something to speed up")
     seed = secrets.randbits(32) if asked.params.seed is None else asked.params.seed
     asked = replace(asked, params=replace(asked.params, seed=seed))
-    alone = replace(asked, draft="none", speculation=replace(asked.speculation, num_speculative_tokens=0))
-    return {"plain": alone, "speculative": asked}
+    # The bare settings: whatever else a page wants to be recorded would be measured too.
+    lookahead, rule = asked.speculation.num_speculative_tokens, asked.speculation.acceptance
+    return {
+        "plain": replace(asked, draft="none", speculation=SpeculativeConfig(0, rule)),
+        "speculative": replace(asked, speculation=SpeculativeConfig(lookahead, rule)),
+    }
 
 
 def _events(service: Service, form: Form, cancelled: Cancelled) -> Lines:

@@ -59,6 +59,7 @@ def test_each_lane_is_warmed_up_and_measured_alone_plain_first():
         ("draft", 40),
     ]
     assert service.at_once == 1
+    assert [asked.speculation.num_speculative_tokens for asked in service.asked] == [0, 0, 4, 4]
     assert len({(asked.prompt, asked.target, asked.params.temperature) for asked in service.asked}) == 1
 
 

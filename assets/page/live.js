@@ -11,17 +11,25 @@ const RUNNING = new Set(["waiting", "running"]);
 /** Called once by Gradio's component: `element` holds live.html, `props.value` the events, `watch` reports changes. */
 export function start(element, props, watch) {
   const panel = new Panel(element.querySelector(".sd"), props.figures);
+  const gather = gatherer();
+  const take = follow(props, watch, (events) => {
+    panel.show(events);
+    events.forEach(gather);
+  });
+  document.addEventListener("specdec:open", ({ detail }) => take(detail.text));
+}
+
+/** Hand on the events that are new, all of a frame at once; returns a way to hand over events from elsewhere. */
+export function follow(props, watch, show) {
   let seen = "";
   let unread = [];
   let asked = false;
-  const gather = gatherer();
 
   function draw() {
     asked = false;
     const events = unread;
     unread = [];
-    panel.show(events);
-    events.forEach(gather);
+    show(events);
   }
 
   function take(text) {
@@ -40,8 +48,8 @@ export function start(element, props, watch) {
   }
 
   watch("value", read);
-  document.addEventListener("specdec:open", ({ detail }) => take(detail.text));
   read();
+  return take;
 }
 
 /** Keeps a run's events and, when it has ended, tells the page of them: whoever comes late finds the last run. */

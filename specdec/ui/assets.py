@@ -6,8 +6,14 @@ from pathlib import Path
 from specdec.checkpoints.bundled import assets_dir
 
 PAGE = assets_dir() / "page"
-STYLES = ("colours.css", "frame.css", "panel.css", "tokens.css", "tip.css", "step.css", "step-round.css")
-SCRIPTS = ("live.js", "tokens.js", "tip.js", "charts.js", "step.js", "step-round.js")
+STYLES = (
+    *("colours.css", "frame.css", "panel.css", "tokens.css", "tip.css"),
+    *("race.css", "replay.css", "step.css", "step-round.css"),
+)
+SCRIPTS = (
+    *("live.js", "tokens.js", "tip.js", "charts.js"),
+    *("race.js", "replay.js", "step.js", "step-round.js"),
+)
 
 
 def page_file(name: str) -> str:

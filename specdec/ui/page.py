@@ -1,10 +1,9 @@
-"""The page as Gradio Blocks: a prompt, the live panel, the settings. What happens on a click is in `watch.py`.
+"""The page as Gradio Blocks: a prompt, the live panel, the settings. What happens on a click is in `handlers.py`.
 
 The live panel is one `gr.HTML` with a constant template: its value is the text of events, which `assets/page/live.js`
 turns into nodes. No model or user text may ever enter a template, because Gradio evaluates `${…}` there.
 """
 
-from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
@@ -13,8 +12,9 @@ import gradio as gr
 from specdec.serving import Offer, Service
 from specdec.ui import charts, race, step
 from specdec.ui.assets import page_file
+from specdec.ui.handlers import follower, stopper
 from specdec.ui.view import model_label
-from specdec.ui.watch import Form, Stops, watch
+from specdec.ui.watch import Stops, watch
 
 EXAMPLES = {
     "A brave little dragon": "Once upon a time there was a little dragon who was afraid of the dark. One night,",
@@ -48,7 +48,7 @@ def build(service: Service) -> gr.Blocks:
                 settings = _settings(service)
         gr.on(
             [generate.click, prompt.submit],
-            _generator(service, stops),
+            follower(stops, partial(watch, service)),
             inputs=[prompt, *settings],
             outputs=[live, generate, stop],
             api_name="generate",
@@ -136,30 +136,8 @@ def _choices(offers: tuple[Offer, ...]) -> tuple[list[tuple[str, str]], list[tup
     return targets, [*models, ("n-gram lookup · no model", "ngram"), ("none · plain decoding", "none")]
 
 
-def _generator(service: Service, stops: Stops) -> Any:
-    """The handler of Generate: nothing but wiring."""
-
-    def generate(request: gr.Request, *values: Any) -> Iterator[tuple[Any, Any, Any]]:
-        with stops.flag(request.session_hash or "") as flag:
-            shown = None
-            for events in watch(service, Form(*values), flag.is_set):
-                buttons = (gr.skip(), gr.skip()) if shown is not None else _buttons(running=True)
-                yield (events if events != shown else gr.skip(), *buttons)
-                shown = events
-            yield (gr.skip(), *_buttons(running=False))
-
-    return generate
-
-
-def _buttons(*, running: bool) -> tuple[Any, Any]:
-    return gr.update(interactive=not running), gr.update(interactive=running)
-
-
 def _stop_wiring(stops: Stops, button: gr.Button, page: gr.Blocks) -> None:
     """Stop, and leaving the page, end this session's run before its next round."""
-
-    def stop(request: gr.Request) -> None:
-        stops.stop(request.session_hash or "")
-
+    stop = stopper(stops)
     button.click(stop, api_name="stop", show_progress="hidden", queue=False)
     page.unload(stop)

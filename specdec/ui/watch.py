@@ -9,7 +9,7 @@ from threading import Event, Lock
 
 from specdec.config import AcceptanceRule, SamplingParams, SpeculativeConfig
 from specdec.errors import SpecdecError
-from specdec.serving import GenerationRequest, Service
+from specdec.serving import GenerationRequest, Service, Ticket
 from specdec.ui.traces import with_trace
 from specdec.ui.view import is_round, line
 
@@ -57,14 +57,19 @@ def _whole(number: float) -> int:
 
 
 def watch(service: Service, form: Form, cancelled: Callable[[], bool]) -> Iterator[str]:
-    """All events so far, again and again, at most UPDATES_PER_SECOND times a second while tokens flow."""
+    """A generation as `grow` sends it."""
+    return grow(_events(service, form, cancelled))
+
+
+def grow(events: Generator[str, None, None], per_second: float = UPDATES_PER_SECOND) -> Iterator[str]:
+    """All events so far, again and again, at most `per_second` times a second while tokens flow."""
     text, sent = line("begin"), 0.0
     yield text
     try:
-        with closing(_events(service, form, cancelled)) as events:
+        with closing(events):
             for event in events:
                 text += event
-                if not is_round(event) or time.monotonic() - sent >= 1 / UPDATES_PER_SECOND:
+                if not is_round(event) or time.monotonic() - sent >= 1 / per_second:
                     yield text
                     sent = time.monotonic()
     except SpecdecError as error:
@@ -80,14 +85,19 @@ def _events(service: Service, form: Form, cancelled: Callable[[], bool]) -> Gene
     request = form.request()
     service.check(request)
     with service.join() as ticket:
-        place = None
-        while not ticket.wait(WAITING_POLL_S) and not cancelled():
-            before, place = place, ticket.place
-            yield line("waiting", place=place) if place != before else ""
+        yield from waiting(ticket, cancelled)
         if not (cancelled() or service.holds(request.target, request.draft)):
             yield line("loading")
         with closing(service.stream(request, cancelled=cancelled, ticket=ticket)) as records:
             yield from with_trace(records, request)
+
+
+def waiting(ticket: Ticket, cancelled: Callable[[], bool]) -> Iterator[str]:
+    """The place in the line each time that it changes, until it is this one's turn; "" is a sign of life."""
+    place = None
+    while not ticket.wait(WAITING_POLL_S) and not cancelled():
+        before, place = place, ticket.place
+        yield line("waiting", place=place) if place != before else ""
 
 
 def sentence(message: str) -> str:

@@ -181,7 +181,7 @@ def test_a_saved_run_is_opened_again(slow: str, visit: Visit, tmp_path: Path):
 
 def test_a_run_of_the_command_line_opens(slow: str, visit: Visit):
     """`python -m specdec generate --json` makes a file that this page shows, whatever models the page has."""
-    command = ["generate", "--prompt", "Once upon a time", "--max-tokens", "12", "--json"]
+    command = ["generate", "--prompt", "Once upon a time", "--max-new-tokens", "12", "--json"]
     done = subprocess.run([sys.executable, "-m", "specdec", *command], cwd=ROOT, capture_output=True, check=True)
     page = visit(slow)
     page.get_by_role("tab", name="Step through").click()

@@ -182,7 +182,9 @@ class Files {
     this.server = server;
     this.save = view.find('[data-do="save"]');
     this.input = view.find(".st-file");
-    view.find('[data-do="open"]').addEventListener("click", () => this.input.click());
+    const open = view.find('[data-do="open"]');
+    open.addEventListener("click", () => this.input.click());
+    open.disabled = false; // from now on it does something
     this.save.addEventListener("click", () => this.download());
     this.input.addEventListener("change", () => this.chosen());
   }

@@ -60,7 +60,7 @@ class Lessons:
         return int(np.random.default_rng((self.seed, epoch)).permutation(self.per_epoch)[place])
 
     def _array(self, name: str) -> NDArray[Any]:
-        array: NDArray[Any] = np.load(self.folder / f"{name}.npy", mmap_mode="r")
+        array: NDArray[Any] = open_memmap(self.folder / f"{name}.npy", "r")
         return array
 
 

@@ -1,6 +1,6 @@
 """A run's folder: what was asked, how far it is, its loss log, its newest checkpoint and its best weights.
 
-    settings.json      shape, recipe, command, corpus: written once, and must agree when a run is resumed
+    settings.json      shape, recipe, command, corpus: must agree when a run is resumed, but for its length
     record.json        progress so far; with settings.json all that the model card is made from
     log.jsonl          one line an evaluation: step, tokens, seconds, training and held-out loss, learning rate
     checkpoint.pt      model, optimiser, step, seconds, generator state: enough to go on as if nothing had happened

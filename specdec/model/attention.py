@@ -7,8 +7,9 @@ from functools import cache
 
 import numpy as np
 
+from specdec.model import kernels
 from specdec.model.cache import KVCache
-from specdec.model.linear import MAX_WINDOW, SMALL_PRODUCT
+from specdec.model.kernels import MAX_WINDOW, SMALL_PRODUCT, lone_row_runs
 from specdec.model.operations import F32, softmax_unnormalised
 from specdec.model.window import Segment, Window
 
@@ -19,9 +20,9 @@ def attend(queries: F32, kv: KVCache, layer: int, window: Window) -> F32:
     out = np.empty((rows, heads, kv.values.shape[-1]), np.float32)  # (M, H, E)
     for segment in window.segments:
         part = segment.rows
-        if part.stop - part.start == 1 and rows > 1:  # a lone row among others: run it twice, like any lone row
-            twice = np.repeat(queries[part], 2, axis=0)
-            out[part] = _attend_segment(twice, np.repeat(out[part], 2, axis=0), kv, layer, segment)[:1]
+        if part.stop - part.start == 1 and rows > 1:  # a lone row among others: run it as any lone row
+            same = np.repeat(queries[part], lone_row_runs(), axis=0)
+            out[part] = _attend_segment(same, np.empty((len(same), *out.shape[1:]), np.float32), kv, layer, segment)[:1]
         else:
             _attend_segment(queries[part], out[part], kv, layer, segment)
     return out[:, :, :dim].reshape(rows, heads * dim)
@@ -35,12 +36,14 @@ def _attend_segment(queries: F32, out: F32, kv: KVCache, layer: int, segment: Se
     chunks = key_chunks(segment.keys, queries.shape[-1])
     scores = np.empty((*by_head.shape[:-1], segment.keys), np.float32)  # (G, H/G, M, S)
     for chunk in chunks:
-        np.matmul(by_head, keys[..., chunk], out=scores[..., chunk])
+        kernels.product(by_head, keys[..., chunk], scores[..., chunk])
     scores[..., segment.mask_from :] += segment.mask
     sums = softmax_unnormalised(scores)
-    np.matmul(scores[..., chunks[0]], values[:, :, chunks[0]], out=result)
+    kernels.product(scores[..., chunks[0]], values[:, :, chunks[0]], result)
     for chunk in chunks[1:]:
-        result += np.matmul(scores[..., chunk], values[:, :, chunk])
+        more = np.empty_like(result)
+        kernels.product(scores[..., chunk], values[:, :, chunk], more)
+        result += more
     result /= sums
     return out
 

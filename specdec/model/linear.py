@@ -1,10 +1,6 @@
 """A linear layer that costs hardly more for a window of rows than for one, and gives each row the same bits.
 
-A BLAS repacks the whole matrix for every ordinary product of a few rows, which costs several times the product
-itself. OpenBLAS has small-matrix kernels, used while M·W·K ≤ 10⁶ and M·W < 1,200, that do not repack. So a window is
-multiplied with panels of a few of the matrix's rows, as a stack of small products. Those kernels also sum each row's
-products in an order that does not depend on the number of rows M, from M = 2 on: that is what makes a verification
-pass equal to single steps bit for bit (a lone row takes another kernel, hence `Window` pads it to two).
+The matrix lies as panels of a few of its rows; a window is multiplied with one after the other (see `kernels`).
 
 M rows, K inputs, N outputs, P panels, W panel width.
 """
@@ -14,11 +10,11 @@ from copy import copy
 
 import numpy as np
 
+from specdec.model import kernels
+from specdec.model.kernels import MAX_WINDOW, SMALL_PRODUCT
 from specdec.model.operations import F32
 from specdec.model.workers import Workers, even_slices
 
-MAX_WINDOW = 16  # most rows of a pass that keeps the bitwise promise; more rows are prefill
-SMALL_PRODUCT = 1_000_000  # M·W·K up to which OpenBLAS takes its small-matrix kernels
 SHARED_BYTES = 1_000_000  # a window through a matrix smaller than this is not worth waking a second thread for
 LEAD_BYTES = 400_000  # what a thread has read of a matrix by the time another, which it woke, begins
 SHARED_PRODUCT = 8_000_000  # nor is a prefill of fewer multiplications than this
@@ -74,10 +70,10 @@ class Linear:
         panels = self.panels.transpose(0, 2, 1)  # (P, K, W)
         stacked = out.reshape(len(x), len(panels), self.width).transpose(1, 0, 2)  # (P, M, W), a view
         if self.panels.nbytes < SHARED_BYTES:
-            np.matmul(x, panels, out=stacked)
+            kernels.product(x, panels, stacked)
         else:
             lead = LEAD_BYTES // self.panels[0].nbytes
-            self._workers.run(lambda part: np.matmul(x, panels[part], out=stacked[part]), len(panels), lead)
+            self._workers.run(lambda part: kernels.product(x, panels[part], stacked[part]), len(panels), lead)
 
     def _prefill(self, x: F32, out: F32) -> None:
         """Many rows, as ordinary products."""

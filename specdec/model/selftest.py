@@ -8,9 +8,11 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from specdec.model import kernels
 from specdec.model.attention import key_chunks
 from specdec.model.cache import KEY_BUCKET, VALUE_BUCKET
-from specdec.model.linear import MAX_WINDOW, Linear
+from specdec.model.kernels import MAX_WINDOW, lone_row_runs
+from specdec.model.linear import Linear
 from specdec.model.operations import F32
 
 Product = Callable[[F32], F32]
@@ -31,10 +33,15 @@ def windows_equal_rows(layers: Sequence[Linear], head_dim: int) -> bool:
 
 
 def _product(matrix: F32) -> Product:
-    return lambda x: np.matmul(x, matrix)
+    def multiply(x: F32) -> F32:
+        out = np.empty((len(x), matrix.shape[1]), np.float32)
+        kernels.product(x, matrix, out)
+        return out
+
+    return multiply
 
 
 def _rows_equal(product: Product, inputs: int, rng: np.random.Generator) -> bool:
     x = rng.standard_normal((MAX_WINDOW, inputs), dtype=np.float32)
-    alone = np.concatenate([product(np.repeat(row[None], 2, axis=0))[:1] for row in x])
+    alone = np.concatenate([product(np.repeat(row[None], lone_row_runs(), axis=0))[:1] for row in x])
     return all(np.array_equal(product(x[:rows]), alone[:rows]) for rows in range(2, MAX_WINDOW + 1))

@@ -1,6 +1,7 @@
 """The forward pass: T new tokens behind a cache, one way for plain decoding, verification and prefill.
 
-T tokens fed, M rows run (T, or 2 for a lone token), C width, H query heads, G kv heads, D head dim, V vocabulary.
+T tokens fed, M rows run (T, or 2 where a lone token is run twice), C width, H query heads, G kv heads, D head dim,
+V vocabulary.
 """
 
 from collections.abc import Sequence
@@ -14,7 +15,7 @@ from specdec.model import gpt2, llama
 from specdec.model.attention import attend
 from specdec.model.blocks import Block
 from specdec.model.cache import KVCache
-from specdec.model.linear import MAX_WINDOW
+from specdec.model.kernels import MAX_WINDOW, lone_row_runs
 from specdec.model.operations import F32
 from specdec.model.rotary import C64, rotate
 from specdec.model.selftest import windows_equal_rows
@@ -114,11 +115,11 @@ class Transformer:
         x += block.down(stack.activation(block.up(stack.norm(x, self._eps))))
 
     def _output(self, x: F32, window: Window, rows: int) -> F32:
-        """Logits of the last `rows` tokens; a lone row is run twice here too."""
+        """Logits of the last `rows` tokens."""
         if rows == 0:
             return np.empty((0, self.vocab_size), np.float32)
         last = x[window.tokens - rows : window.tokens]
         if rows == 1:
-            last = np.repeat(last, 2, axis=0)
+            last = np.repeat(last, lone_row_runs(), axis=0)
         logits: F32 = self._stack.logits(last, self._eps)[:rows]
         return logits

@@ -2,7 +2,7 @@
 
 Sums over masked keys depend on how many keys there are, masked ones included. So every row attends over its own
 position rounded up to a bucket of 64 keys, whichever way it is run: a window that crosses a border between buckets
-is attended in segments. A lone row is run twice (see `linear`). Prefill makes no promise and runs as one segment.
+is attended in segments. A lone row may be run twice (see `kernels`). Prefill makes no promise and runs as one segment.
 """
 
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from specdec.model.cache import KEY_BUCKET
-from specdec.model.linear import MAX_WINDOW
+from specdec.model.kernels import MAX_WINDOW, lone_row_runs
 from specdec.model.operations import F32
 
 PREFILL_CHUNK = 128  # rows of a prefill pass
@@ -47,7 +47,7 @@ class Window:
 def plan(start: int, tokens: int, *, exact: bool) -> Window:
     """Plan a pass over `tokens` tokens behind `start` cached ones."""
     if tokens == 1:
-        rows = 2 if exact else 1
+        rows = lone_row_runs() if exact else 1
         return Window(start, 1, rows, (_segment(slice(0, rows), start, 1),))
     if tokens > MAX_WINDOW or not exact:
         return Window(start, tokens, tokens, (_segment(slice(0, tokens), start, tokens),))

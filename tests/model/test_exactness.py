@@ -4,12 +4,13 @@ import os
 import signal
 import threading
 import time
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
 
 from specdec.config import ModelConfig
-from specdec.model import Transformer
+from specdec.model import Transformer, kernels
 from specdec.model.linear import Linear
 from specdec.model.selftest import windows_equal_rows
 from specdec.model.workers import Workers
@@ -25,6 +26,14 @@ SHAPES = {
     "very wide inside: narrow panels": llama_config(257, 320, 1, 5, 1, 64, 5120),
     "odd sizes": llama_config(301, 72, 3, 6, 2, 12, 100),
 }
+
+
+@pytest.fixture(params=sorted({True, kernels.row_by_row}), autouse=True, scope="module")
+def row_by_row(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Row by row, which any BLAS does, and the way this machine's takes."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(kernels, "row_by_row", request.param)
+        yield
 
 
 @pytest.fixture(params=SHAPES, scope="module")
@@ -120,15 +129,16 @@ def test_long_contexts_are_attended_in_runs_of_keys() -> None:
 
 
 def test_the_self_test_sees_a_broken_machine(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A matmul whose rows depend on their number is caught."""
+    """A product whose rows depend on their number is caught."""
     layer = random_model(llama_config(64, 64, 1, 2, 2, 32, 64))._stack.head
     assert windows_equal_rows([layer], 32)
-    honest = np.matmul
+    honest = kernels.product
 
-    def rounding_with_rows(a: np.ndarray, b: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
-        return np.multiply(honest(a, b), np.float32(1 + 1e-7 * len(a)), out=out)
+    def rounding_with_rows(x: np.ndarray, matrix: np.ndarray, out: np.ndarray) -> None:
+        honest(x, matrix, out)
+        out *= np.float32(1 + 1e-7 * len(x))
 
-    monkeypatch.setattr("specdec.model.selftest.np.matmul", rounding_with_rows)
+    monkeypatch.setattr(kernels, "product", rounding_with_rows)
     assert not windows_equal_rows([layer], 32)
 
 

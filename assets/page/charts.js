@@ -83,11 +83,11 @@ function fit(node) {
   if (node.querySelector(".main-svg")) window.Plotly.Plots.resize(node);
 }
 
-function theme() {
+export function theme() {
   return document.querySelector(".dark") ? "dark" : "light";
 }
 
-function push(series, x, y) {
+export function push(series, x, y) {
   series.x.push(x);
   series.y.push(y);
 }

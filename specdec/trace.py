@@ -7,7 +7,7 @@ believed beyond that.
 import json
 import sys
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import MISSING, asdict, dataclass, field, fields
 from functools import cached_property
 from types import UnionType
 from typing import Any, Literal, Self, TypeVar, get_args, get_origin, get_type_hints
@@ -124,16 +124,16 @@ def _build(kind: type[T], data: Any, where: str) -> T:
     """An instance of a record class from a JSON object, every field checked against its annotation."""
     if not isinstance(data, dict):
         raise RequestError(f"this is not a trace: {where} must be an object")
-    hints = _HINTS[kind]
+    hints, specs = _HINTS[kind], fields(kind)  # type: ignore[arg-type]
+    missing = [spec.name for spec in specs if spec.name not in data and spec.default is MISSING]
+    if missing:
+        raise RequestError(f"this is not a trace: {where} has no {', '.join(missing)}")
     values = {
         spec.name: _value(hints[spec.name], data[spec.name], f"{where}.{spec.name}")
-        for spec in fields(kind)  # type: ignore[arg-type]
+        for spec in specs
         if spec.name in data
     }
-    try:
-        return kind(**values)
-    except TypeError as error:
-        raise RequestError(f"this is not a trace: {where}: {error}") from error
+    return kind(**values)
 
 
 def _value(hint: Any, value: Any, where: str) -> Any:

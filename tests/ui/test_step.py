@@ -85,7 +85,7 @@ WRONG = [
     ("[]", "This is not a trace: it must be one JSON object."),
     ("null", "This is not a trace: it must be one JSON object."),
     ("[" * 100_000, "This is not a trace"),
-    ('{"rounds": []}', "This is not a trace: trace: "),
+    ('{"rounds": []}', "This is not a trace: trace has no target, drafter, prompt_ids, seed, exactness, settings."),
     ("9" * 5_000, "This is not a trace"),
     ("x" * (traces.MAX_BYTES + 1), "The file is larger than 2 MB."),
     (spoiled(rounds={}), "This is not a trace: rounds must be a list."),

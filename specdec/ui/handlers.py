@@ -25,6 +25,29 @@ def follower(stops: Stops, follow: Follow) -> Callable[..., Iterator[tuple[Any, 
     return handle
 
 
+def starts(
+    triggers: list[Any],
+    handle: Callable[..., Iterator[tuple[Any, Any, Any]]],
+    *,
+    inputs: list[Any],
+    outputs: list[Any],
+    name: str,
+    queue_limit: int,
+) -> None:
+    """Let `triggers` start a run: once a session at a time, and as many at once as the service lets wait."""
+    gr.on(
+        triggers,
+        handle,
+        inputs=inputs,
+        outputs=outputs,
+        api_name=name,
+        show_progress="hidden",
+        trigger_mode="once",
+        concurrency_id="engine",
+        concurrency_limit=queue_limit + 2,
+    )
+
+
 def stopper(stops: Stops) -> Callable[[gr.Request], None]:
     """The handler that ends this session's runs before their next round."""
 

@@ -12,7 +12,7 @@ import gradio as gr
 from specdec.serving import Offer, Service
 from specdec.ui import charts, race, step
 from specdec.ui.assets import page_file
-from specdec.ui.handlers import follower, stopper
+from specdec.ui.handlers import follower, starts, stopper
 from specdec.ui.view import model_label
 from specdec.ui.watch import Stops, watch
 
@@ -46,16 +46,13 @@ def build(service: Service) -> gr.Blocks:
                     step.panel()
             with gr.Column(elem_id="settings", scale=3, min_width=280):
                 settings = _settings(service)
-        gr.on(
+        starts(
             [generate.click, prompt.submit],
             follower(stops, partial(watch, service)),
             inputs=[prompt, *settings],
             outputs=[live, generate, stop],
-            api_name="generate",
-            show_progress="hidden",
-            trigger_mode="once",
-            concurrency_id="engine",
-            concurrency_limit=service.settings.queue_limit + 2,
+            name="generate",
+            queue_limit=service.settings.queue_limit,
         )
         race.wire(service, stops, race_view, [prompt, *settings])
         _stop_wiring(stops, stop, page)

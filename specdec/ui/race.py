@@ -21,7 +21,7 @@ from specdec.serving import GenerationRequest, Service, Ticket
 from specdec.trace import Trace
 from specdec.ui import charts
 from specdec.ui.assets import page_file
-from specdec.ui.handlers import follower, stopper
+from specdec.ui.handlers import follower, starts, stopper
 from specdec.ui.verdict import verdict
 from specdec.ui.view import about, chips, figures, line
 from specdec.ui.watch import Form, Stops, grow, waiting
@@ -61,15 +61,13 @@ def panel() -> View:
 
 def wire(service: Service, stops: Stops, view: View, inputs: list[Any]) -> None:
     """What happens on a click; `inputs` are the prompt and the settings, in the order of `Form`'s fields."""
-    view.start.click(
+    starts(
+        [view.start.click],
         follower(stops, partial(race, service)),
         inputs=inputs,
         outputs=[view.lanes, view.start, view.stop],
-        api_name="race",
-        show_progress="hidden",
-        trigger_mode="once",
-        concurrency_id="engine",
-        concurrency_limit=service.settings.queue_limit + 2,
+        name="race",
+        queue_limit=service.settings.queue_limit,
     )
     view.stop.click(stopper(stops), api_name="stop_race", show_progress="hidden", queue=False)
 

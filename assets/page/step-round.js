@@ -2,7 +2,7 @@
 //
 // Chips are those of specdec/ui/view.py: [kind, text, p, q, u, acceptance]. Texts are set through textContent only.
 
-import { element, shown } from "./tip.js";
+import { element, known, shown } from "./tip.js";
 
 const KINDS = { a: "accepted", r: "rejected", c: "recovered", b: "bonus", p: "plain", d: "discarded" };
 const VERDICTS = { a: "✓ accepted", r: "× rejected", d: "– discarded, never judged" };
@@ -60,14 +60,14 @@ function ownToken(chips) {
 
 /** The end of the text so far, which the round goes on from. */
 function before(text) {
-  const node = part("p", "st-before");
+  const node = element("p", "", "st-before");
   node.append(element("small", "the text so far"), text.length > MAX_BEFORE ? text.slice(-MAX_BEFORE).replace(/^\S*/, "…") : text);
   return node;
 }
 
 /** What each row is, at the left of them. */
 function names(way) {
-  const list = part("ol", "st-names");
+  const list = element("ol", "", "st-names");
   list.setAttribute("aria-hidden", "true");
   list.append(...["target, one pass", RULES[way], "", "the text gains"].map((name) => element("li", name)));
   return list;
@@ -78,12 +78,12 @@ function places(chips, way) {
   const own = ownToken(chips);
   const judged = drafts(chips).map((chip) => place(chip, chip[0] === "r" ? own : chip, own, way));
   const used = own && own[0] !== "c";
-  const all = part("div", `st-place st-end ${used ? "" : "st-unused"}`);
+  const all = element("div", "", `st-place st-end ${used ? "" : "st-unused"}`);
   all.append(
-    part("div", "st-draft", used ? "no draft" : ""),
-    part("div", "st-pass", used ? "draws a token" : "unused"),
-    part("div", "st-chance"),
-    part("div", `st-verdict ${used ? `st-${KINDS[own[0]]}` : ""}`, used ? verdictOf(own) : ""),
+    element("div", used ? "no draft" : "", "st-draft"),
+    element("div", used ? "draws a token" : "unused", "st-pass"),
+    element("div", "", "st-chance"),
+    element("div", used ? verdictOf(own) : "", `st-verdict ${used ? `st-${KINDS[own[0]]}` : ""}`),
     gain(used ? own : null),
   );
   return [...judged, all];
@@ -95,14 +95,14 @@ function verdictOf([kind]) {
 
 function place(chip, gained, own, way) {
   const [kind, text, p, q] = chip;
-  const node = part("div", `st-place st-of-${KINDS[kind]}`);
-  const draft = part("div", "st-draft");
-  draft.append(part("span", "st-token", visible(text)), part("small", "", known(q) ? `q ${shown(q)}` : ""));
+  const node = element("div", "", `st-place st-of-${KINDS[kind]}`);
+  const draft = element("div", "", "st-draft");
+  draft.append(element("span", visible(text), "st-token"), element("small", known(q) ? `q ${shown(q)}` : ""));
   node.append(
     draft,
-    part("div", "st-pass", known(p) ? `p ${shown(p)}` : "unused"),
+    element("div", known(p) ? `p ${shown(p)}` : "unused", "st-pass"),
     chance(chip, own, way),
-    part("div", `st-verdict st-${KINDS[kind]}`, VERDICTS[kind]),
+    element("div", VERDICTS[kind], `st-verdict st-${KINDS[kind]}`),
     gain(kind === "d" ? null : gained),
   );
   return node;
@@ -110,14 +110,14 @@ function place(chip, gained, own, way) {
 
 /** The acceptance probability as a bar, the uniform as a mark on it where the rule judges by that alone. */
 function chance([kind, , , , u, acceptance], own, way) {
-  const node = part("div", "st-chance");
+  const node = element("div", "", "st-chance");
   if (!known(acceptance)) return node;
-  const bar = part("div", "st-track");
-  const fill = part("i", "st-fill");
+  const bar = element("div", "", "st-track");
+  const fill = element("i", "", "st-fill");
   fill.style.width = `${100 * acceptance}%`;
   bar.append(fill);
   if (way === "rejection" && known(u)) {
-    const mark = part("i", "st-u");
+    const mark = element("i", "", "st-u");
     mark.style.left = `${100 * u}%`;
     bar.append(mark);
   }
@@ -136,8 +136,8 @@ function explained(kind, u, acceptance, own, way) {
 }
 
 function gain(chip) {
-  const node = part("div", "st-gain");
-  if (chip) node.append(part("span", `sd-token sd-${KINDS[chip[0]]}`, visible(chip[1])));
+  const node = element("div", "", "st-gain");
+  if (chip) node.append(element("span", visible(chip[1]), `sd-token sd-${KINDS[chip[0]]}`));
   return node;
 }
 
@@ -176,10 +176,6 @@ function number(value) {
   return known(value) ? shown(value) : "?";
 }
 
-function known(value) {
-  return value !== null && value !== undefined;
-}
-
 function visible(text) {
   return text.replaceAll("\n", "↵");
 }
@@ -187,10 +183,4 @@ function visible(text) {
 /** A token in a sentence, kept in one piece with the space before it. */
 function quoted(text) {
   return `‘${visible(text).replaceAll(" ", "\u00a0")}’`;
-}
-
-function part(tag, name, text = "") {
-  const node = element(tag, text);
-  node.className = name;
-  return node;
 }

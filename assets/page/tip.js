@@ -108,7 +108,7 @@ function visible(text) {
   return text.replace(/[ \n\t]/g, (space) => MARKS[space]) || "∅";
 }
 
-function known(value) {
+export function known(value) {
   return value !== undefined && value !== null;
 }
 

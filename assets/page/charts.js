@@ -6,7 +6,7 @@ const CONFIG = {
   plotlyServerURL: "",
   showSendToCloud: false,
   modeBarButtons: [["toImage"]],
-  displayModeBar: "hover",
+  displayModeBar: matchMedia("(hover: hover)").matches ? "hover" : false, // without a mouse it would never go away
 };
 
 export class Charts {

@@ -16,7 +16,6 @@ DONE = ".sd-race[data-state=done]"
 
 def race(page: Any, tokens: int) -> None:
     """Open the tab and press its button."""
-    page.set_default_timeout(60_000)
     set_slider(page, "max-tokens", tokens)
     page.get_by_role("tab", name="Race").click()
     page.locator("#race-start").click()

@@ -18,7 +18,7 @@ def story(page: Any, temperature: float = 0.8) -> None:
     """A run in which drafts are refused."""
     set_slider(page, "temperature", temperature)
     generate(page, PROMPT, 200)
-    page.wait_for_selector(".sd[data-state=done]", timeout=60_000)
+    page.wait_for_selector(".sd[data-state=done]")
 
 
 def first(page: Any, kind: str) -> Any:

@@ -25,6 +25,7 @@ class Limits:
     max_vocabulary: int = 1_048_576
     max_context: int = 10_485_760
     max_speculative_tokens: int = 15
+    max_top: int = 10
     max_new_tokens: int = 1_000_000
     max_stop_strings: int = 16
     max_stop_length: int = 256
@@ -210,17 +211,25 @@ class SpeculativeConfig:
     `num_speculative_tokens` None takes the drafter's own. `acceptance`: `rejection` (Leviathan et al. 2023, Chen et
     al. 2023) or `match` (accept while the target's own draw equals the draft). `exact` keeps every logit equal, bit
     for bit, to those of plain decoding.
+
+    `top`: how many of the likeliest tokens to record wherever a draft is judged or a token drawn; 0 records none and
+    costs nothing. Recorded are p and q as they were used, after all processors, and never does that change the
+    output. Greedy decoding makes neither: p is one at the arg max, which tells nothing of what else the target
+    thought. There the target's list is the softmax, at temperature 1 and without cuts, of the logits that the arg max
+    was taken of; a draft's is the one token it chose.
     """
 
     num_speculative_tokens: Lookahead | None = None
     acceptance: AcceptanceRule = "rejection"
     exact: bool = True
+    top: int = 0
 
     def __post_init__(self) -> None:
         if self.num_speculative_tokens is not None:
             require_lookahead(self.num_speculative_tokens)
         require_choice("acceptance", self.acceptance, ("rejection", "match"))
         require_bool("exact", self.exact)
+        require_int("top", self.top, 0, LIMITS.max_top)
 
 
 def require_lookahead(value: Any) -> None:

@@ -15,13 +15,27 @@ Exactness = Literal["bitwise", "near-ties", "off"]
 
 
 @dataclass(frozen=True, slots=True)
+class Candidate:
+    """A token that might have come, and how likely that was."""
+
+    id: int
+    text: str
+    probability: float
+
+
+@dataclass(frozen=True, slots=True)
 class Token:
-    """A token that the run emitted. `source` "plain" is a step without drafts; `logprob` is log p under the target."""
+    """A token that the run emitted. `source` "plain" is a step without drafts; `logprob` is log p under the target.
+
+    `top`, where it was asked for: the likeliest of what the target drew it from, in order. That is p, but for a token
+    recovered by the rule `rejection`: norm(max(0, p − q)). Empty for an accepted draft, which was drawn from q.
+    """
 
     id: int
     text: str
     source: Source
     logprob: float | None = None
+    top: tuple[Candidate, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +44,8 @@ class Proposal:
 
     p, q: the target's and the draft's probability of it after all processors; acceptance: the probability with
     which the rule accepts it; u: the uniform it was judged by. All but q are None where it was never judged.
+    target_top, draft_top, where they were asked for and it was judged: the likeliest tokens of p and of q, in order,
+    without those of probability 0 (`SpeculativeConfig.top` says what they are under greedy decoding).
     """
 
     id: int
@@ -39,6 +55,8 @@ class Proposal:
     acceptance: float | None
     u: float | None
     outcome: Outcome
+    target_top: tuple[Candidate, ...] = ()
+    draft_top: tuple[Candidate, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,18 +7,19 @@ believed beyond that.
 import json
 import sys
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import MISSING, asdict, dataclass, field, fields
 from functools import cached_property
 from types import UnionType
 from typing import Any, Literal, Self, TypeVar, get_args, get_origin, get_type_hints
 
 from specdec.errors import RequestError
-from specdec.records import Finished, FinishReason, Proposal, Record, Round, Started, Stats, Token
+from specdec.records import Candidate, Finished, FinishReason, Proposal, Record, Round, Started, Stats, Token
 
 T = TypeVar("T")
 _HINTS: dict[type, dict[str, Any]] = {
-    kind: get_type_hints(kind) for kind in (Started, Round, Finished, Token, Proposal)
+    kind: get_type_hints(kind) for kind in (Started, Round, Finished, Token, Proposal, Candidate)
 }
+_ON_REQUEST = {"top", "target_top", "draft_top"}  # not written where nobody asked for them
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,7 @@ class Trace:
             "stats": dict(self.measurements) | self.stats.to_dict(),
             "measurements": dict(self.measurements),
             **started,
-            "rounds": [asdict(step) for step in self.rounds],
+            "rounds": [asdict(step, dict_factory=_without_unasked) for step in self.rounds],
         }
 
     def to_json(self, indent: int | None = None) -> str:
@@ -96,6 +97,10 @@ class Trace:
         rounds = tuple(_build(Round, step, f"rounds[{i}]") for i, step in enumerate(_list(data, "rounds")))
         renamed = data | {"reason": data.get("finish_reason")}
         return cls(started, rounds, _build(Finished, renamed, "trace"), _numbers(data.get("measurements", {})))
+
+
+def _without_unasked(items: list[tuple[str, Any]]) -> dict[str, Any]:
+    return {name: value for name, value in items if value or name not in _ON_REQUEST}
 
 
 def _refuse(constant: str) -> None:
@@ -119,16 +124,16 @@ def _build(kind: type[T], data: Any, where: str) -> T:
     """An instance of a record class from a JSON object, every field checked against its annotation."""
     if not isinstance(data, dict):
         raise RequestError(f"this is not a trace: {where} must be an object")
-    hints = _HINTS[kind]
+    hints, specs = _HINTS[kind], fields(kind)  # type: ignore[arg-type]
+    missing = [spec.name for spec in specs if spec.name not in data and spec.default is MISSING]
+    if missing:
+        raise RequestError(f"this is not a trace: {where} has no {', '.join(missing)}")
     values = {
         spec.name: _value(hints[spec.name], data[spec.name], f"{where}.{spec.name}")
-        for spec in fields(kind)  # type: ignore[arg-type]
+        for spec in specs
         if spec.name in data
     }
-    try:
-        return kind(**values)
-    except TypeError as error:
-        raise RequestError(f"this is not a trace: {where}: {error}") from error
+    return kind(**values)
 
 
 def _value(hint: Any, value: Any, where: str) -> Any:
@@ -137,7 +142,7 @@ def _value(hint: Any, value: Any, where: str) -> Any:
         if not isinstance(value, list):
             raise RequestError(f"this is not a trace: {where} must be a list")
         return tuple(_value(item, element, f"{where}[{i}]") for i, element in enumerate(value))
-    if hint in (Token, Proposal):
+    if hint in _HINTS:
         return _build(hint, value, where)
     if not _is(value, hint):
         raise RequestError(f"this is not a trace: {where} has an unexpected value")

@@ -116,6 +116,13 @@ def test_lookahead_may_not_be(value):
     refused(SpeculativeConfig, "num_speculative_tokens", num_speculative_tokens=value)
 
 
+@pytest.mark.parametrize("value", [-1, LIMITS.max_top + 1, *NOT_INTEGERS])
+def test_tops_hold_at_their_bounds(value):
+    """0 … the limit, whole numbers only."""
+    assert [SpeculativeConfig(top=top).top for top in (0, LIMITS.max_top)] == [0, LIMITS.max_top]
+    refused(SpeculativeConfig, "top", top=value)
+
+
 @pytest.mark.parametrize("value", ["Rejection", "", None, 0, "typical"])
 def test_acceptance_rules_are_two(value):
     """rejection and match."""

@@ -8,7 +8,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from specdec.errors import RequestError
-from specdec.records import Exactness, Finished, FinishReason, Outcome, Proposal, Round, Source, Started, Token
+from specdec.records import (
+    Candidate,
+    Exactness,
+    Finished,
+    FinishReason,
+    Outcome,
+    Proposal,
+    Round,
+    Source,
+    Started,
+    Token,
+)
 from specdec.trace import Trace
 from tests.example_run import FINISHED, ROUNDS, RUN, STARTED
 
@@ -23,9 +34,10 @@ values = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3),
     max_leaves=5,
 )
-tokens = st.builds(Token, counts, texts, one_of(Source), st.none() | finite)
+tops = st.lists(st.builds(Candidate, counts, texts, chances), max_size=2).map(tuple)
+tokens = st.builds(Token, counts, texts, one_of(Source), st.none() | finite, tops)
 maybe = st.none() | chances
-proposals = st.builds(Proposal, counts, texts, chances, maybe, maybe, maybe, one_of(Outcome))
+proposals = st.builds(Proposal, counts, texts, chances, maybe, maybe, maybe, one_of(Outcome), tops, tops)
 rounds = st.builds(
     Round,
     counts,
@@ -157,6 +169,25 @@ def test_wrong_tokens_are_named(kind, field, value):
     data = example()
     data["rounds"][0][kind][0][field] = value
     refused(data, f"rounds[0].{kind}[0].{field}")
+
+
+LISTS = [("proposals", "target_top"), ("proposals", "draft_top"), ("tokens", "top")]
+
+
+@pytest.mark.parametrize("kind, field", LISTS)
+def test_lists_are_written_where_they_are_and_read_strictly(kind, field):
+    """A file of before they were, and one of a run that recorded none, has no such field; a wrong one is named."""
+    data = example()
+    inner = data["rounds"][0][kind][0]
+    assert field not in inner
+    entry = {"id": 3, "text": " a", "probability": 0.25}
+    inner[field] = [entry]
+    trace = Trace.from_json(json.dumps(data))
+    assert getattr(getattr(trace.rounds[0], kind)[0], field) == (Candidate(3, " a", 0.25),)
+    assert json.loads(trace.to_json())["rounds"][0][kind][0][field] == [entry]
+    for wrong in (None, {}, [1], [entry | {"probability": "0"}], [entry | {"id": 0.5}], [{"id": 3}]):
+        inner[field] = wrong
+        refused(data, f"rounds[0].{kind}[0].{field}")
 
 
 @pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e999", "-1e999", "1" + 400 * "0"])

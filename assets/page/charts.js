@@ -6,7 +6,7 @@ const CONFIG = {
   plotlyServerURL: "",
   showSendToCloud: false,
   modeBarButtons: [["toImage"]],
-  displayModeBar: "hover",
+  displayModeBar: matchMedia("(hover: hover)").matches ? "hover" : false, // without a mouse it would never go away
 };
 
 export class Charts {
@@ -83,11 +83,11 @@ function fit(node) {
   if (node.querySelector(".main-svg")) window.Plotly.Plots.resize(node);
 }
 
-function theme() {
+export function theme() {
   return document.querySelector(".dark") ? "dark" : "light";
 }
 
-function push(series, x, y) {
+export function push(series, x, y) {
   series.x.push(x);
   series.y.push(y);
 }

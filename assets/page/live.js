@@ -11,6 +11,16 @@ const RUNNING = new Set(["waiting", "running"]);
 /** Called once by Gradio's component: `element` holds live.html, `props.value` the events, `watch` reports changes. */
 export function start(element, props, watch) {
   const panel = new Panel(element.querySelector(".sd"), props.figures);
+  const gather = gatherer();
+  const take = follow(props, watch, (events) => {
+    panel.show(events);
+    events.forEach(gather);
+  });
+  document.addEventListener("specdec:open", ({ detail }) => take(detail.text));
+}
+
+/** Hand on the events that are new, all of a frame at once; returns a way to hand over events from elsewhere. */
+export function follow(props, watch, show) {
   let seen = "";
   let unread = [];
   let asked = false;
@@ -19,21 +29,39 @@ export function start(element, props, watch) {
     asked = false;
     const events = unread;
     unread = [];
-    panel.show(events);
+    show(events);
+  }
+
+  function take(text) {
+    const lines = text.split("\n").filter(Boolean);
+    unread.push(...lines.map((line) => JSON.parse(line)));
+    if (!asked) requestAnimationFrame(draw);
+    asked = true;
   }
 
   function read() {
     const value = props.value || "";
     if (!value.startsWith(seen)) seen = "";
-    const fresh = value.slice(seen.length).split("\n").filter(Boolean);
+    const fresh = value.slice(seen.length);
     seen = value;
-    unread.push(...fresh.map((line) => JSON.parse(line)));
-    if (!asked) requestAnimationFrame(draw);
-    asked = true;
+    take(fresh);
   }
 
   watch("value", read);
   read();
+  return take;
+}
+
+/** Keeps a run's events and, when it has ended, tells the page of them: whoever comes late finds the last run. */
+function gatherer() {
+  let events = [];
+  return (event) => {
+    if (event.event === "begin") events = [];
+    events.push(event);
+    if (event.event !== "end" && event.event !== "error") return;
+    window.specdecRun = { events };
+    document.dispatchEvent(new CustomEvent("specdec:run", { detail: window.specdecRun }));
+  };
 }
 
 class Panel {

@@ -1,5 +1,7 @@
 // The tokens as they are judged: a list of small pieces of text, each with its kind, its figures and a tooltip.
 
+import { Tip } from "./tip.js";
+
 const KINDS = {
   a: ["accepted", "a draft that was kept"],
   r: ["rejected", "a draft that was refused"],
@@ -73,7 +75,7 @@ export class TokenView {
   }
 
   /** Leading spaces stay outside of the coloured piece, so that words stand apart as they do in print. */
-  piece(round, code, text, [p, q, u, acceptance]) {
+  piece(round, code, text, [p, q, u, acceptance, lists]) {
     const [kind, meaning] = KINDS[code];
     this.counts[kind] += 1;
     const word = text.trim() ? text.replace(/^ +/, "") : text;
@@ -84,7 +86,7 @@ export class TokenView {
     node.setAttribute("role", "listitem");
     node.setAttribute("aria-label", `${JSON.stringify(text)}, ${kind}`);
     node.append(...lines(word, REFUSED.has(kind)));
-    node.facts = { kind, meaning, text, round, p, q, u, acceptance };
+    node.facts = { kind, meaning, text, round, p, q, u, acceptance, lists };
     const space = text.slice(0, text.length - word.length);
     return space ? [gap(space, REFUSED.has(kind)), node] : [node];
   }
@@ -121,58 +123,4 @@ function lines(text, refused) {
     mark.setAttribute("aria-hidden", "true");
     return refused || index > last ? [mark, part] : [mark, "\n" + part];
   });
-}
-
-/** What is known about a token, beside it while it is pointed at or focused. */
-class Tip {
-  constructor(node, list) {
-    this.node = node;
-    for (const name of ["mouseover", "focusin"]) list.addEventListener(name, (event) => this.about(event.target));
-    for (const name of ["mouseleave", "focusout"]) list.addEventListener(name, () => this.hide());
-    document.addEventListener("keydown", (event) => event.key === "Escape" && this.hide());
-    document.addEventListener("scroll", () => this.hide(), true);
-  }
-
-  about(target) {
-    const token = target.closest?.(".sd-token");
-    if (!token?.facts) return this.hide();
-    this.node.replaceChildren(...described(token.facts));
-    this.node.hidden = false;
-    token.setAttribute("aria-describedby", this.node.id);
-    this.place(token.getClientRects()[0] || token.getBoundingClientRect());
-    return undefined;
-  }
-
-  place(box) {
-    const { offsetWidth: width, offsetHeight: height } = this.node;
-    const above = box.top - height - 8;
-    const left = Math.min(Math.max(8, box.left + box.width / 2 - width / 2), document.documentElement.clientWidth - width - 8);
-    this.node.style.left = `${left}px`;
-    this.node.style.top = `${above < 8 ? box.bottom + 8 : above}px`;
-  }
-
-  hide() {
-    this.node.hidden = true;
-  }
-}
-
-function described({ kind, meaning, text, round, p, q, u, acceptance }) {
-  const facts = [["round", round + 1], ["p target", p], ["q draft", q], ["accepted with", acceptance], ["u drawn", u]];
-  const head = element("strong", JSON.stringify(text));
-  const table = element("dl");
-  for (const [name, value] of facts) {
-    if (value !== undefined && value !== null) table.append(element("dt", name), element("dd", shown(value)));
-  }
-  return [head, element("p", `${kind}: ${meaning}`), table];
-}
-
-function shown(value) {
-  if (Number.isInteger(value)) return String(value);
-  return value >= 0.001 ? value.toFixed(3) : value.toExponential(1);
-}
-
-function element(tag, text = "") {
-  const node = document.createElement(tag);
-  node.textContent = text;
-  return node;
 }

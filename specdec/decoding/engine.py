@@ -18,6 +18,7 @@ from specdec.decoding.randomness import Purpose, Uniforms
 from specdec.decoding.request import Request, prepare
 from specdec.decoding.sampling import log_probabilities
 from specdec.decoding.stopping import Cut, Stopping
+from specdec.decoding.tops import Tops
 from specdec.decoding.verification import RULES, Verdict, greedy
 from specdec.records import Finished, FinishReason, Record, Round
 from specdec.trace import Trace
@@ -87,14 +88,15 @@ class Run:
         draft_s = clock.lap()
         logits = self._verify(drafts.tokens)  # (k + 1, V)
         verify_s = clock.lap()
-        verdict = self._judge(logits, drafts)
+        verdict, p = self._judge(logits, drafts)
         cut = self._stopping.cut((*drafts.tokens[: verdict.accepted], verdict.token))
         self._commit(cut)
         logprobs = log_probabilities(logits, cut.ids) if self._request.params.logprobs else None
+        tops = self._tops(p, logits, drafts)
         step = Round(
             index=self._index,
-            proposals=rounds.proposals(drafts, verdict, len(cut.ids), self._piece),
-            tokens=rounds.tokens(cut.ids, verdict, logprobs, self._piece),
+            proposals=rounds.proposals(drafts, verdict, len(cut.ids), tops, self._piece),
+            tokens=rounds.tokens(cut.ids, verdict, logprobs, tops, self._piece),
             text=cut.text,
             draft_s=draft_s,
             verify_s=verify_s,
@@ -137,16 +139,28 @@ class Run:
         exact = self._request.speculation.exact
         return self._network.forward(feed, self._cache, logits=len(drafts) + 1, exact=exact)
 
-    def _judge(self, logits: Floats, drafts: Drafts) -> Verdict:
-        """The acceptance rule, on the user's probabilities, with the uniforms of these positions."""
+    def _judge(self, logits: Floats, drafts: Drafts) -> tuple[Verdict, Floats | None]:
+        """The acceptance rule, on the user's probabilities, with the uniforms of these positions.
+
+        With the verdict come these probabilities, (k + 1, V), which greedy does not make.
+        """
         k, start = len(drafts.tokens), len(self.tokens)
         judge = self._uniforms.window(Purpose.JUDGE, start, k)
         self._processors.follow(self.tokens)
         if self._request.params.greedy:
-            return greedy(self._processors.choices(logits, drafts.tokens).tolist(), drafts.tokens, judge)
+            return greedy(self._processors.choices(logits, drafts.tokens).tolist(), drafts.tokens, judge), None
         p = self._processors.probabilities(logits, drafts.tokens)  # (k + 1, V)
         choose = self._uniforms.window(Purpose.CHOOSE, start, k + 1)
-        return RULES[self._request.speculation.acceptance](p, drafts.tokens, drafts.q, judge, choose)
+        return RULES[self._request.speculation.acceptance](p, drafts.tokens, drafts.q, judge, choose), p
+
+    def _tops(self, p: Floats | None, logits: Floats, drafts: Drafts) -> Tops:
+        """What this round's records tell of its distributions."""
+        speculation = self._request.speculation
+        if speculation.top == 0:
+            return Tops(None, drafts, False, 0, self._piece)
+        residual = p is not None and speculation.acceptance == "rejection"
+        rows = self._processors.beliefs(logits, drafts.tokens) if p is None else p
+        return Tops(rows, drafts, residual, speculation.top, self._piece)
 
     def _commit(self, cut: Cut) -> None:
         """Make the round's tokens part of the text and cut both caches to it."""

@@ -52,10 +52,17 @@ class Processors:
             rows = np.zeros_like(logits)
             rows[np.arange(len(rows)), self.choices(logits, drafts)] = 1
             return rows
+        return self._softmax(logits, drafts, params.temperature, cut=self._cuts)
+
+    def beliefs(self, logits: Floats, drafts: Sequence[int] = ()) -> Floats:
+        """The softmax, at temperature 1 and without cuts, of what greedy takes the arg max of; rows as above."""
+        return self._softmax(logits, drafts, 1.0, cut=False)
+
+    def _softmax(self, logits: Floats, drafts: Sequence[int], temperature: float, *, cut: bool) -> Floats:
         rows = self._adjusted(logits, drafts)
         with np.errstate(under="ignore", over="ignore", invalid="ignore"):  # to 0, to −∞, and NaN is looked for
-            weights, totals = to_weights(rows, params.temperature)
-            if self._cuts:
+            weights, totals = to_weights(rows, temperature)
+            if cut:
                 self._cut(weights)
                 totals = weights.sum(axis=-1, keepdims=True)
             weights /= totals

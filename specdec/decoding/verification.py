@@ -52,7 +52,7 @@ def rejection(
         likely, drafted = p.item(i, draft), 1.0 if q is None else q.item(i, draft)
         judged.append(Judgement(likely, acceptance(likely, drafted), judge[i]))
         if not judge[i] * drafted < likely:
-            left = _without(p[i], draft) if q is None else residual(p[i], q[i])
+            left = leftover(p[i], draft, None if q is None else q[i])
             return Verdict(i, draw(left, choose[i]), "recovered", tuple(judged))
     return _all_stand(p, len(drafts), choose, judged)
 
@@ -96,6 +96,11 @@ def _all_stand(p: Floats, k: int, choose: Sequence[float], judged: list[Judgemen
 def acceptance(p: float, q: float) -> float:
     """min(1, p / q): the probability with which `rejection` accepts a draft."""
     return 1.0 if p >= q else p / q
+
+
+def leftover(p: Floats, draft: int, q: Floats | None) -> Floats:
+    """What `rejection` draws from in place of a refused draft, (V,): the residual, where q None is one at `draft`."""
+    return _without(p, draft) if q is None else residual(p, q)
 
 
 def residual(p: Floats, q: Floats) -> Floats:

@@ -114,7 +114,7 @@ class Service:
             engine = self._engine(request.target, request.draft)
             prompt = _templated(engine.target, request.prompt) if request.chat else request.prompt
             run = engine.stream(prompt, request.params, request.speculation)
-            yield from _watched(run, engine.target.tokenizer, cancelled, self.settings.max_seconds)
+            yield from _watched(run, request.prompt, engine.target.tokenizer, cancelled, self.settings.max_seconds)
 
     def _engine(self, target: str, draft: str) -> Engine:
         """The engine of a pair, the same one each time, because it remembers how long the pair's passes take."""
@@ -151,14 +151,14 @@ def _templated(target: Model, prompt: str) -> list[int]:
 
 
 def _watched(
-    run: Generator[Record, None, None], codec: Codec | None, cancelled: Cancelled, seconds: float
+    run: Generator[Record, None, None], prompt: str, codec: Codec | None, cancelled: Cancelled, seconds: float
 ) -> Generator[Record, None, None]:
     """The run's records, cut before the next round once it is cancelled or its time is up."""
     ends = time.monotonic() + seconds
     said: list[Round] = []
     with closing(run):
         for record in run:
-            yield _announced(record, seconds) if isinstance(record, Started) else record
+            yield _announced(record, prompt, seconds) if isinstance(record, Started) else record
             if isinstance(record, Finished):
                 return
             if isinstance(record, Round):
@@ -173,9 +173,9 @@ def _watched(
                 return
 
 
-def _announced(started: Started, seconds: float) -> Started:
-    """What is in force, with the deadline: a run that it cuts ends with reason "length"."""
-    return replace(started, settings={**started.settings, "max_seconds": seconds})
+def _announced(started: Started, prompt: str, seconds: float) -> Started:
+    """What is in force, with the prompt as it was typed and the deadline: a run that this cuts ends at "length"."""
+    return replace(started, settings={**started.settings, "prompt": prompt, "max_seconds": seconds})
 
 
 def _cut(said: Iterable[Round], codec: Codec | None, reason: FinishReason) -> Finished:

@@ -6,7 +6,14 @@ from pathlib import Path
 from specdec.checkpoints.bundled import assets_dir
 
 PAGE = assets_dir() / "page"
-STYLES = ("colours.css", "frame.css", "panel.css", "tokens.css")
+STYLES = (
+    *("colours.css", "frame.css", "figures.css", "panel.css", "tokens.css", "tip.css"),
+    *("race.css", "replay.css", "step.css", "step-round.css"),
+)
+SCRIPTS = (
+    *("live.js", "tokens.js", "tip.js", "charts.js"),
+    *("race.js", "replay.js", "step.js", "step-round.js"),
+)
 
 
 def page_file(name: str) -> str:
@@ -19,5 +26,5 @@ def served() -> dict[str, Path]:
     """The only files that the web server gives out, by the name they are asked for."""
     import plotly  # type: ignore[import-untyped]
 
-    own = {name: PAGE / name for name in (*STYLES, "live.js", "tokens.js", "charts.js", "favicon.png")}
+    own = {name: PAGE / name for name in (*STYLES, *SCRIPTS, "favicon.png")}
     return {**own, "plotly.min.js": Path(plotly.__file__).parent / "package_data" / "plotly.min.js"}

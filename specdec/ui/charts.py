@@ -66,6 +66,26 @@ def speed(colours: Colours) -> Figure:
     return _plain(figure)
 
 
+def race_figures() -> dict[str, dict[str, Figure]]:
+    """The same for the race's only chart."""
+    return {"light": {"race": race(LIGHT)}, "dark": {"race": race(DARK)}}
+
+
+def race(colours: Colours) -> Figure:
+    """Tokens against seconds of engine time for the two lanes, told apart by dashes as well as by colour."""
+    lanes = [("plain", colours.text, "dot"), ("speculative", colours.accepted, "solid")]
+    lines = [
+        go.Scatter(
+            name=name,
+            mode="lines",
+            line={"color": colour, "width": 2.5, "dash": dash, "shape": "hv"},
+            hovertemplate=f"{name}: %{{y}} tokens after %{{x:.2f}} s<extra></extra>",
+        )
+        for name, colour, dash in lanes
+    ]
+    return _plain(go.Figure(lines, _layout(colours, "seconds")))
+
+
 def _layout(colours: Colours, x_title: str) -> go.Layout:
     axis = {
         "gridcolor": colours.grid,

@@ -1,20 +1,20 @@
-"""The page as Gradio Blocks: a prompt, the live panel, the settings. What happens on a click is in `watch.py`.
+"""The page as Gradio Blocks: a prompt, the live panel, the settings. What happens on a click is in `handlers.py`.
 
 The live panel is one `gr.HTML` with a constant template: its value is the text of events, which `assets/page/live.js`
 turns into nodes. No model or user text may ever enter a template, because Gradio evaluates `${…}` there.
 """
 
-from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
 import gradio as gr
 
 from specdec.serving import Offer, Service
-from specdec.ui import charts
+from specdec.ui import charts, race, step
 from specdec.ui.assets import page_file
+from specdec.ui.handlers import follower, starts, stopper
 from specdec.ui.view import model_label
-from specdec.ui.watch import Form, Stops, watch
+from specdec.ui.watch import Stops, watch
 
 EXAMPLES = {
     "A brave little dragon": "Once upon a time there was a little dragon who was afraid of the dark. One night,",
@@ -37,21 +37,24 @@ def build(service: Service) -> gr.Blocks:
         with gr.Column(elem_id="ask"):
             prompt, generate, stop = _ask()
         with gr.Row(elem_id="work", equal_height=False):
-            with gr.Column(elem_id="result", scale=7, min_width=320):
-                live = _live()
+            with gr.Column(elem_id="result", scale=7, min_width=320), gr.Tabs(elem_id="views"):
+                with gr.Tab("Decode", elem_id="decode-view"):
+                    live = _live()
+                with gr.Tab("Race", elem_id="race-view", render_children=True):
+                    race_view = race.panel()
+                with gr.Tab("Step through", elem_id="step-view", render_children=True):
+                    step.panel()
             with gr.Column(elem_id="settings", scale=3, min_width=280):
                 settings = _settings(service)
-        gr.on(
+        starts(
             [generate.click, prompt.submit],
-            _generator(service, stops),
+            follower(stops, partial(watch, service)),
             inputs=[prompt, *settings],
             outputs=[live, generate, stop],
-            api_name="generate",
-            show_progress="hidden",
-            trigger_mode="once",
-            concurrency_id="engine",
-            concurrency_limit=service.settings.queue_limit + 2,
+            name="generate",
+            queue_limit=service.settings.queue_limit,
         )
+        race.wire(service, stops, race_view, [prompt, *settings])
         _stop_wiring(stops, stop, page)
     page.queue(max_size=2 * service.settings.queue_limit + 2, api_open=False, default_concurrency_limit=4)
     return page
@@ -130,30 +133,8 @@ def _choices(offers: tuple[Offer, ...]) -> tuple[list[tuple[str, str]], list[tup
     return targets, [*models, ("n-gram lookup · no model", "ngram"), ("none · plain decoding", "none")]
 
 
-def _generator(service: Service, stops: Stops) -> Any:
-    """The handler of Generate: nothing but wiring."""
-
-    def generate(request: gr.Request, *values: Any) -> Iterator[tuple[Any, Any, Any]]:
-        with stops.flag(request.session_hash or "") as flag:
-            shown = None
-            for events in watch(service, Form(*values), flag.is_set):
-                buttons = (gr.skip(), gr.skip()) if shown is not None else _buttons(running=True)
-                yield (events if events != shown else gr.skip(), *buttons)
-                shown = events
-            yield (gr.skip(), *_buttons(running=False))
-
-    return generate
-
-
-def _buttons(*, running: bool) -> tuple[Any, Any]:
-    return gr.update(interactive=not running), gr.update(interactive=running)
-
-
 def _stop_wiring(stops: Stops, button: gr.Button, page: gr.Blocks) -> None:
     """Stop, and leaving the page, end this session's run before its next round."""
-
-    def stop(request: gr.Request) -> None:
-        stops.stop(request.session_hash or "")
-
+    stop = stopper(stops)
     button.click(stop, api_name="stop", show_progress="hidden", queue=False)
     page.unload(stop)

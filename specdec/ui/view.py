@@ -6,15 +6,18 @@ so that none can be taken for markup on its way. Figures come from `specdec.reco
 """
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from specdec.records import Finished, Proposal, Record, Round, Started, Stats, Token
+from specdec.records import Candidate, Finished, Proposal, Record, Round, Started, Stats, Token
 from specdec.serving import GenerationRequest
 
-Chip = list[str | float | None]
+Chip = list[Any]
+Laws = tuple[str, str]
 
 KINDS = {"accepted": "a", "rejected": "r", "recovered": "c", "bonus": "b", "plain": "p", "discarded": "d"}
+SAMPLED: Laws = ("p", "r")
+LEAST = 0.0005  # probabilities below this would read 0.000
 REASONS = {
     "eos": "The model ended its text.",
     "stop": "A stop string was reached.",
@@ -26,20 +29,21 @@ EXACTNESS = {"bitwise": "exact bit for bit", "near-ties": "exact up to near-ties
 
 def fold(records: Iterable[Record], request: GenerationRequest) -> Iterator[str]:
     """One line for each record."""
-    stats = Stats()
+    stats, names = Stats(), SAMPLED
     for record in records:
         if isinstance(record, Started):
-            stats = Stats(prompt_tokens=len(record.prompt_ids))
-            yield line("start", prompt=request.prompt, about=about(record), note=record.note)
+            stats, names = Stats(prompt_tokens=len(record.prompt_ids)), laws(record)
+            yield line("start", prompt=request.prompt, way=way(request), about=about(record), note=record.note)
         elif isinstance(record, Round):
             stats = stats.add(record)
-            yield line("round", **_round(record, stats))
+            yield line("round", **_round(record, stats, names))
         else:
             yield line("end", reason=record.reason, text=ending(record, request, stats))
 
 
-def _round(step: Round, stats: Stats) -> dict[str, Any]:
-    told = {"n": step.index, "chips": chips(step), "figures": figures(stats), "points": points(step, stats)}
+def _round(step: Round, stats: Stats, names: Laws) -> dict[str, Any]:
+    told = {"n": step.index, "chips": chips(step, names), "figures": figures(stats), "points": points(step, stats)}
+    told["seconds"] = [_short(seconds) for seconds in (step.draft_s, step.verify_s, step.sample_s)]
     return told | ({"fault": step.fault} if step.fault else {})
 
 
@@ -54,26 +58,52 @@ def is_round(event: str) -> bool:
     return event.startswith('{"event":"round"')
 
 
-def chips(step: Round) -> list[Chip]:
+def laws(started: Started) -> Laws:
+    """What the lists of a run hold, (a draft's or a bonus', a recovered token's): "p" the target's probabilities, "r"
+    the residual max(0, p − q), "s" the softmax that greedy takes the arg max of."""
+    params = started.settings.get("params")
+    if isinstance(params, Mapping) and (params.get("temperature") == 0 or params.get("top_k") == 1):
+        return "s", "s"
+    return ("p", "p") if started.settings.get("acceptance") == "match" else SAMPLED
+
+
+def chips(step: Round, names: Laws = SAMPLED) -> list[Chip]:
     """The tokens of a round in reading order: kept drafts, the refused one, its correction, those never judged."""
-    judged = [_draft(draft) for draft in step.proposals if draft.outcome != "discarded"]
-    own = [_own(token) for token in step.tokens[step.accepted :]]
-    unread = [_draft(draft) for draft in step.proposals if draft.outcome == "discarded"]
+    judged = [_draft(draft, names) for draft in step.proposals if draft.outcome != "discarded"]
+    own = [_own(token, names) for token in step.tokens[step.accepted :]]
+    unread = [_draft(draft, names) for draft in step.proposals if draft.outcome == "discarded"]
     return judged + own + unread
 
 
-def _draft(draft: Proposal) -> Chip:
-    """[kind, text, p, q, u, acceptance]."""
+def _draft(draft: Proposal, names: Laws) -> Chip:
+    lists = {names[0]: _list(draft.target_top, draft.id), "q": _list(draft.draft_top, draft.id)}
     numbers = (draft.p, draft.q, draft.u, draft.acceptance)
-    return [KINDS[draft.outcome], draft.text, *(None if number is None else _short(number) for number in numbers)]
+    return _chip(draft.outcome, draft.text, numbers, lists if draft.target_top else None)
 
 
-def _own(token: Token) -> Chip:
-    return [KINDS[token.source], token.text]
+def _own(token: Token, names: Laws) -> Chip:
+    lists = {names[token.source == "recovered"]: _list(token.top, token.id)}
+    return _chip(token.source, token.text, (None, None, None, None), lists if token.top else None)
 
 
-def _short(number: float) -> float:
-    return float(f"{number:.4g}")
+def _chip(kind: str, text: str, numbers: Iterable[float | None], lists: dict[str, Any] | None) -> Chip:
+    """[kind, text, p, q, u, acceptance, lists by what they hold], without what is None at its end."""
+    chip = [KINDS[kind], text, *(None if number is None else _short(number) for number in numbers), lists]
+    while chip[-1] is None:
+        chip.pop()
+    return chip
+
+
+def _list(top: tuple[Candidate, ...], token: int) -> list[str | float]:
+    """[place of the token itself or −1, text, probability, text, probability, …], flat and without what rounds to
+    nothing, since a run has a thousand of them."""
+    shown = [entry for entry in top if entry.probability >= LEAST]
+    place = next((i for i, entry in enumerate(shown) if entry.id == token), -1)
+    return [place, *(value for entry in shown for value in (entry.text, _short(entry.probability, 3)))]
+
+
+def _short(number: float, digits: int = 4) -> float:
+    return float(f"{number:.{digits}g}")
 
 
 def figures(stats: Stats) -> dict[str, str]:
@@ -96,6 +126,11 @@ def points(step: Round, stats: Stats) -> list[float | None]:
         stats.tokens,
         _short(stats.tokens_per_second),
     ]
+
+
+def way(request: GenerationRequest) -> str:
+    """How drafts are judged: "greedy", or by which acceptance rule."""
+    return "greedy" if request.params.greedy else request.speculation.acceptance
 
 
 def about(started: Started) -> str:

@@ -9,10 +9,12 @@ from threading import Event, Lock
 
 from specdec.config import AcceptanceRule, SamplingParams, SpeculativeConfig
 from specdec.errors import SpecdecError
-from specdec.serving import GenerationRequest, Service
-from specdec.ui.view import fold, is_round, line
+from specdec.serving import GenerationRequest, Service, Ticket
+from specdec.ui.traces import with_trace
+from specdec.ui.view import is_round, line
 
 UPDATES_PER_SECOND = 15
+TOP = 5  # tokens in the lists of a token's tooltip
 WAITING_POLL_S = 0.2
 
 log = logging.getLogger(__name__)
@@ -45,7 +47,7 @@ class Form:
             max_tokens=_whole(self.max_tokens),
         )
         lookahead = "auto" if self.auto else _whole(self.lookahead)
-        speculation = SpeculativeConfig(lookahead, self.acceptance)  # type: ignore[arg-type]
+        speculation = SpeculativeConfig(lookahead, self.acceptance, top=TOP)  # type: ignore[arg-type]
         return GenerationRequest(self.prompt, self.target, self.draft, self.chat, sampling, speculation)
 
 
@@ -55,18 +57,23 @@ def _whole(number: float) -> int:
 
 
 def watch(service: Service, form: Form, cancelled: Callable[[], bool]) -> Iterator[str]:
-    """All events so far, again and again, at most UPDATES_PER_SECOND times a second while tokens flow."""
+    """A generation as `grow` sends it."""
+    return grow(_events(service, form, cancelled))
+
+
+def grow(events: Generator[str, None, None], per_second: float = UPDATES_PER_SECOND) -> Iterator[str]:
+    """All events so far, again and again, at most `per_second` times a second while tokens flow."""
     text, sent = line("begin"), 0.0
     yield text
     try:
-        with closing(_events(service, form, cancelled)) as events:
+        with closing(events):
             for event in events:
                 text += event
-                if not is_round(event) or time.monotonic() - sent >= 1 / UPDATES_PER_SECOND:
+                if not is_round(event) or time.monotonic() - sent >= 1 / per_second:
                     yield text
                     sent = time.monotonic()
     except SpecdecError as error:
-        text += line("error", text=_sentence(str(error)))
+        text += line("error", text=sentence(str(error)))
     except Exception:
         log.exception("a generation failed")
         text += line("error", text="Something went wrong inside the engine. Your prompt is still there: try again.")
@@ -78,17 +85,22 @@ def _events(service: Service, form: Form, cancelled: Callable[[], bool]) -> Gene
     request = form.request()
     service.check(request)
     with service.join() as ticket:
-        place = None
-        while not ticket.wait(WAITING_POLL_S) and not cancelled():
-            before, place = place, ticket.place
-            yield line("waiting", place=place) if place != before else ""
+        yield from waiting(ticket, cancelled)
         if not (cancelled() or service.holds(request.target, request.draft)):
             yield line("loading")
         with closing(service.stream(request, cancelled=cancelled, ticket=ticket)) as records:
-            yield from fold(records, request)
+            yield from with_trace(records, request)
 
 
-def _sentence(message: str) -> str:
+def waiting(ticket: Ticket, cancelled: Callable[[], bool]) -> Iterator[str]:
+    """The place in the line each time that it changes, until it is this one's turn; "" is a sign of life."""
+    place = None
+    while not ticket.wait(WAITING_POLL_S) and not cancelled():
+        before, place = place, ticket.place
+        yield line("waiting", place=place) if place != before else ""
+
+
+def sentence(message: str) -> str:
     """An error's message as one sentence: capital first, full stop last, and no longer than a reader wants."""
     text = " ".join(message.split())[:400]
     return text[:1].upper() + text[1:] + ("" if text.endswith((".", "!", "?", "…")) else ".")

@@ -63,3 +63,14 @@ def test_an_error_inside_the_with_block_frees_the_place():
     with pytest.raises(KeyError), gate.join():
         raise KeyError("anything")
     assert gate.join().place == 0
+
+
+def test_a_lent_place_is_its_owners():
+    """Whoever borrows it is inside; closing it gives nothing up."""
+    gate = Gate(limit=1)
+    owner, other = gate.join(), gate.join()
+    with owner.lend() as lent:
+        assert lent.wait(0)
+    assert (owner.place, other.place) == (0, 1)
+    owner.close()
+    assert other.wait(0)

@@ -15,6 +15,8 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 CHROMIUM = Path("/usr/bin/chromium")
+SERVER_S = 180  # for a server to answer: it imports Gradio, and two of them may share a core
+PAGE_S = 60  # for anything a page is waited for
 FLAGS = [
     "--no-sandbox",
     "--disable-gpu",
@@ -48,7 +50,7 @@ def running(*command: str) -> Iterator[str]:
     filled = [part.replace("PORT", str(port)) for part in command]
     with subprocess.Popen([sys.executable, *filled], cwd=ROOT, stdout=subprocess.DEVNULL) as process:
         try:
-            ends = time.monotonic() + 60
+            ends = time.monotonic() + SERVER_S
             while not answers(address):
                 assert process.poll() is None, "the server ended by itself"
                 assert time.monotonic() < ends, "the server does not answer"
@@ -105,7 +107,7 @@ def visit(chromium: Any) -> Iterator[Callable[..., Any]]:
 
     def open_page(address: str, **options: Any) -> Any:
         page = (chromium.new_context(**options) if options else chromium.shared).new_page()
-        page.set_default_timeout(20_000)
+        page.set_default_timeout(1000 * PAGE_S)
         page.on("request", lambda request: _local(request.url) or faults.append(request.url))
         page.on("pageerror", lambda error: faults.append(str(error)))
         page.on("dialog", lambda dialog: (faults.append(dialog.message), dialog.dismiss()))

@@ -207,3 +207,15 @@ def test_a_phone_needs_no_sideways_scrolling(slow: str, visit: Visit):
     assert page.locator(".sd-stage").evaluate("node => node.getBoundingClientRect().top") < 844
     line = page.evaluate("document.querySelector('[data-chart=speed]').data[0].line.color")
     assert line == DARK.speed
+
+
+@pytest.mark.parametrize("width", [762, 820, 902, 1024, 1122])
+def test_between_phone_and_desktop_nothing_lies_over_the_settings(slow: str, visit: Visit, width: int):
+    """The result keeps to its column, whatever room the settings beside it leave."""
+    page = visit(slow, viewport={"width": width, "height": 900})
+    assert (
+        page.evaluate(
+            "(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth)(document.querySelector('#result'))"
+        )
+        == 0
+    )

@@ -109,12 +109,12 @@ def test_switches_are_pinned(blocks: Any):
 
 def test_generation_is_wired_as_it_must_be(blocks: Any):
     """Its own name, one engine, no fading of the live panel, no second click while it runs."""
-    (generate,) = [fn for fn in blocks.fns.values() if fn.api_name == "generate"]
-    assert generate.concurrency_id == "engine"
-    assert generate.concurrency_limit == 7
-    assert generate.show_progress == "hidden"
-    assert generate.trigger_mode == "once"
-    assert [fn.concurrency_id for fn in blocks.fns.values()].count("engine") == 1
+    users = [fn for fn in blocks.fns.values() if fn.concurrency_id == "engine"]
+    assert [fn.api_name for fn in users] == ["generate", "race"]
+    for fn in users:
+        assert fn.concurrency_limit == 7
+        assert fn.show_progress == "hidden"
+        assert fn.trigger_mode == "once"
     (stop,) = [fn for fn in blocks.fns.values() if fn.api_name == "stop"]
     assert stop.queue is False
 

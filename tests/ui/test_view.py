@@ -2,12 +2,13 @@
 
 import json
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from specdec.config import SamplingParams
-from specdec.records import Finished, FinishReason, Proposal, Record, Round, Started, Stats, Token
+from specdec.config import SamplingParams, SpeculativeConfig
+from specdec.records import Candidate, Finished, FinishReason, Proposal, Record, Round, Started, Stats, Token
 from specdec.serving import GenerationRequest
 from specdec.ui import view
 
@@ -68,9 +69,50 @@ def test_drafts_behind_the_end_of_the_run_are_discarded():
 
 
 def test_a_chip_carries_p_q_u_and_acceptance():
-    """In this order, rounded to four digits; None where a draft was never judged."""
+    """In this order, rounded to four digits; None, or nothing at the end, where a draft was never judged."""
     assert view.chips(REFUSED)[0] == ["a", " a", 0.5, 0.25, 0.1235, 1.0]
-    assert view.chips(REFUSED)[3] == ["d", " c", None, 0.25, None, None]
+    assert view.chips(REFUSED)[3] == ["d", " c", None, 0.25]
+
+
+def lists(*chances: float) -> tuple[Candidate, ...]:
+    return tuple(Candidate(i, f" {i}", chance) for i, chance in enumerate(chances, 1))
+
+
+LISTED = step(
+    0,
+    replace(draft(" 1", "accepted"), target_top=lists(0.71239, 0.2), draft_top=lists(1.0)),
+    replace(draft(" 9", "rejected"), id=9, target_top=lists(0.5, 0.0001), draft_top=lists(0.6)),
+    draft(" c", "discarded"),
+    final=Token(2, " 2", "recovered", top=lists(0.0012345, 0.001)),
+)
+
+
+def test_lists_come_last_and_say_where_the_token_itself_is():
+    """By what they hold: place of the token or −1, then text and probability in turn, to three digits, no 0.000."""
+    kept, refused, own, unread = view.chips(LISTED)
+    assert kept[6:] == [{"p": [0, " 1", 0.712, " 2", 0.2], "q": [0, " 1", 1.0]}]
+    assert refused[6:] == [{"p": [-1, " 1", 0.5], "q": [-1, " 1", 0.6]}]
+    assert own == ["c", " 2", None, None, None, None, {"r": [1, " 1", 0.00123, " 2", 0.001]}]
+    assert len(unread) == 4
+    bonus = step(1, final=Token(1, " 1", "bonus", top=lists(0.5)))
+    assert view.chips(bonus)[0][6] == {"p": [0, " 1", 0.5]}
+
+
+@pytest.mark.parametrize(
+    ("settings", "names"),
+    [
+        ({"acceptance": "rejection", "params": {"temperature": 0.8, "top_k": 0}}, [["p", "q"], ["p", "q"], ["r"]]),
+        ({"acceptance": "match", "params": {"temperature": 0.8, "top_k": 0}}, [["p", "q"], ["p", "q"], ["p"]]),
+        ({"acceptance": "rejection", "params": {"temperature": 0.0, "top_k": 0}}, [["s", "q"], ["s", "q"], ["s"]]),
+        ({"acceptance": "match", "params": {"temperature": 0.8, "top_k": 1}}, [["s", "q"], ["s", "q"], ["s"]]),
+        ({"acceptance": [], "params": "?"}, [["p", "q"], ["p", "q"], ["r"]]),
+        ({}, [["p", "q"], ["p", "q"], ["r"]]),
+    ],
+)
+def test_lists_are_named_by_what_they_hold(settings: dict[str, Any], names: list[list[str]]):
+    """p, q, what was left of p, the softmax of a greedy run: as the run's own record says, whatever a file says."""
+    lines = told([replace(STARTED, settings=settings), LISTED])
+    assert [list(chip[6]) for chip in lines[1]["chips"][:3]] == names
 
 
 def test_figures_are_those_of_stats():
@@ -117,6 +159,15 @@ def test_hostile_text_stays_inside_its_json_string(text: str):
     assert [chip[1] for chip in body["chips"]] == [text, text]
 
 
+def test_the_engine_seconds_of_a_round_and_how_drafts_are_judged():
+    """Drafting, the target's pass, the rest, prefill left out; greedy is greedy whatever the rule."""
+    assert told([STARTED, REFUSED])[1]["seconds"] == [0.01, 0.02, 0.01]
+    match = SpeculativeConfig(acceptance="match")
+    for params, way in [(SamplingParams(temperature=1.0), "match"), (SamplingParams(), "greedy")]:
+        request = GenerationRequest("Once", "big", params=params, speculation=match)
+        assert json.loads(next(view.fold([STARTED], request)))["way"] == way
+
+
 def test_a_failing_drafter_is_told():
     """Its round says why it had no drafts; others say nothing of it."""
     lines = told([STARTED, step(0, final=Token(1, " x", "plain"), fault="out of memory"), KEPT])
@@ -148,14 +199,17 @@ def test_what_is_in_force_is_said():
     assert told([plain])[0] | {"prompt": ""} == {
         "event": "start",
         "prompt": "",
+        "way": "greedy",
         "about": "big · no drafts · seed 1 · exact up to near-ties",
         "note": "why",
     }
 
 
 def test_a_long_run_stays_small():
-    """512 tokens with k = 4 make less than 200 KB of lines, about what a page can take in."""
-    many = [step(i, *[draft(" token", "accepted")] * 4, final=Token(1, " token", "bonus")) for i in range(103)]
+    """512 tokens with k = 4 make less than 200 KB of lines, about what a page can take in; with full lists too."""
+    full = tuple(Candidate(i, " token", 0.012345) for i in range(5))
+    kept = replace(draft(" token", "accepted"), target_top=full, draft_top=full)
+    many = [step(i, *[kept] * 4, final=Token(1, " token", "bonus", top=full)) for i in range(103)]
     assert sum(map(len, view.fold([STARTED, *many], REQUEST))) < 200_000
 
 

@@ -1,0 +1,88 @@
+// The race tab: collects both lanes while they are measured, then has them replayed side by side.
+
+import { follow } from "./live.js";
+import { Replay } from "./replay.js";
+
+const MEASURED = { plain: "plain decoding", speculative: "speculative decoding" };
+
+/** Called once by Gradio's component: `element` holds race.html, `props.value` the events. */
+export function start(element, props, watch) {
+  const race = new Race(element.querySelector(".sd-race"), props.figures);
+  follow(props, watch, (events) => race.read(events));
+}
+
+class Race {
+  constructor(root, figures) {
+    this.root = root;
+    this.figures = figures;
+    this.status = root.querySelector(".sd-race-status");
+    this.count = root.querySelector(".sd-race-count");
+    this.progress = root.querySelector("progress");
+    this.alert = root.querySelector(".sd-alert");
+    this.say("idle", "Press Race: plain against speculative decoding.");
+  }
+
+  read(events) {
+    for (const event of events) this[event.event]?.(event);
+  }
+
+  say(state, text, count = "") {
+    this.root.dataset.state = state;
+    if (this.status.textContent !== text) this.status.textContent = text;
+    this.count.textContent = count;
+  }
+
+  // One method for each kind of event, in the order in which they come.
+
+  begin() {
+    this.root.dataset.run = Number(this.root.dataset.run || 0) + 1; // which race of this page it is, for tests
+    this.replay?.hide();
+    this.alert.hidden = true;
+    this.runs = {};
+    this.say("measuring", "Starting …");
+  }
+
+  waiting({ place }) {
+    const others = place === 1 ? "one run is" : `${place} runs are`;
+    this.say("measuring", `Waiting for its turn: ${others} before this one.`);
+  }
+
+  lane({ lane, of }) {
+    this.runs[lane] = { of, rounds: [] };
+    this.progress.value = 0;
+    this.progress.max = of;
+    this.say("measuring", `Warming up ${MEASURED[lane]} …`);
+  }
+
+  loading() {
+    this.say("measuring", "Loading the models …");
+  }
+
+  start({ lane, prompt, about, note }) {
+    Object.assign(this.runs[lane], { prompt, about: note ? `${about} · ${note}` : about });
+    this.say("measuring", `Measuring ${MEASURED[lane]} …`);
+  }
+
+  round({ lane, tokens, ...told }) {
+    const run = this.runs[lane];
+    run.rounds.push({ tokens, ...told });
+    this.progress.value = tokens;
+    this.count.textContent = `${tokens} of ${run.of} tokens`;
+  }
+
+  stopped({ text }) {
+    this.say("stopped", text);
+  }
+
+  error({ text }) {
+    this.alert.textContent = text;
+    this.alert.hidden = false;
+    this.say("error", "Nothing was lost: change what is wrong and race again.");
+    this.alert.scrollIntoView({ block: "nearest" });
+  }
+
+  verdict(says) {
+    this.replay ??= new Replay(this.root, this.figures, (...said) => this.say(...said));
+    this.replay.show(this.runs, says);
+  }
+}

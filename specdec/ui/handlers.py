@@ -1,0 +1,61 @@
+"""What the page's buttons call: a run that is followed until it ends, and the Stop that ends it. Nothing but wiring."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import gradio as gr
+
+from specdec.ui.watch import Form, Stops
+
+Follow = Callable[[Form, Callable[[], bool]], Iterator[str]]
+
+
+def follower(stops: Stops, follow: Follow) -> Callable[..., Iterator[tuple[Any, Any, Any]]]:
+    """The handler that starts a run: its outputs are the view of its events, the button pressed, its Stop."""
+
+    def handle(request: gr.Request, *values: Any) -> Iterator[tuple[Any, Any, Any]]:
+        with stops.flag(request.session_hash or "") as flag:
+            shown = None
+            for events in follow(Form(*values), flag.is_set):
+                buttons = (gr.skip(), gr.skip()) if shown is not None else _buttons(running=True)
+                yield (events if events != shown else gr.skip(), *buttons)
+                shown = events
+            yield (gr.skip(), *_buttons(running=False))
+
+    return handle
+
+
+def starts(
+    triggers: list[Any],
+    handle: Callable[..., Iterator[tuple[Any, Any, Any]]],
+    *,
+    inputs: list[Any],
+    outputs: list[Any],
+    name: str,
+    queue_limit: int,
+) -> None:
+    """Let `triggers` start a run: once a session at a time, and as many at once as the service lets wait."""
+    gr.on(
+        triggers,
+        handle,
+        inputs=inputs,
+        outputs=outputs,
+        api_name=name,
+        show_progress="hidden",
+        trigger_mode="once",
+        concurrency_id="engine",
+        concurrency_limit=queue_limit + 2,
+    )
+
+
+def stopper(stops: Stops) -> Callable[[gr.Request], None]:
+    """The handler that ends this session's runs before their next round."""
+
+    def stop(request: gr.Request) -> None:
+        stops.stop(request.session_hash or "")
+
+    return stop
+
+
+def _buttons(*, running: bool) -> tuple[Any, Any]:
+    return gr.update(interactive=not running), gr.update(interactive=running)

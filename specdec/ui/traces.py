@@ -1,0 +1,71 @@
+"""Runs as files: a live run's events carry its trace, and a trace's records become the very events of the live run.
+
+A file is a stranger's: `Trace.from_json` checks every field, what is beyond any run's reach is refused here, and
+nothing of it is kept.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from specdec.config import LIMITS, SamplingParams, SpeculativeConfig
+from specdec.errors import RequestError
+from specdec.records import Finished, Record, Round, Started
+from specdec.serving import GenerationRequest
+from specdec.trace import Trace
+from specdec.ui.view import fold, line
+
+MAX_BYTES = 2_000_000
+MAX_SECONDS = 1e6
+SHORTEST_S = 1e-12
+SAMPLING = ("temperature", "top_k", "max_tokens")  # what the page says of a run depends on these
+
+
+def with_trace(
+    records: Iterable[Record], request: GenerationRequest, measurements: Mapping[str, float] | None = None
+) -> Iterator[str]:
+    """The lines of `fold`; where a run ends, its trace comes before the last one, as the text of a file."""
+    kept: list[Record] = []
+    for event in fold(_keeping(records, kept), request):
+        if isinstance(kept[-1], Finished) and isinstance(kept[0], Started):
+            yield line("trace", text=Trace.collect(kept, measurements).to_json())
+        yield event
+
+
+def _keeping(records: Iterable[Record], kept: list[Record]) -> Iterator[Record]:
+    for record in records:
+        kept.append(record)
+        yield record
+
+
+def events_of(text: str) -> str:
+    """A trace file's text as all events of its run; RequestError or ConfigError saying what is wrong with it."""
+    if len(text) > MAX_BYTES:
+        raise RequestError(f"the file is larger than {MAX_BYTES // 1_000_000} MB")
+    trace = Trace.from_json(text)
+    for index, step in enumerate(trace.rounds):
+        if not _possible(step):
+            raise RequestError(f"this is not a trace: rounds[{index}] has numbers that no run has")
+    return line("begin") + "".join(with_trace(trace.records, _request(trace.started), trace.measurements))
+
+
+def _possible(step: Round) -> bool:
+    """Whether a round's numbers are such as the engine could have written."""
+    seconds = (step.prefill_s, step.draft_s, step.verify_s, step.sample_s)
+    drafts = step.proposals
+    chances = [number for draft in drafts for number in (draft.p, draft.q, draft.acceptance, draft.u)]
+    return (
+        len(drafts) <= LIMITS.max_speculative_tokens
+        and len(step.tokens) <= LIMITS.max_speculative_tokens + 1
+        and all(number == 0 or SHORTEST_S <= number <= MAX_SECONDS for number in seconds)
+        and all(number is None or 0 <= number <= 1.001 for number in chances)
+    )
+
+
+def _request(started: Started) -> GenerationRequest:
+    """As much of the request as a run's events tell of; the prompt is empty where a trace does not have it."""
+    settings = started.settings
+    params, prompt = settings.get("params", {}), settings.get("prompt", "")
+    if not isinstance(params, dict) or not isinstance(prompt, str):
+        raise RequestError("this is not a trace: settings has an unexpected value")
+    sampling = SamplingParams(**{name: params[name] for name in SAMPLING if name in params})
+    speculation = SpeculativeConfig(acceptance=settings.get("acceptance", "rejection"))
+    return GenerationRequest(prompt, started.target, params=sampling, speculation=speculation)

@@ -8,7 +8,7 @@ from specdec.checkpoints.bundled import assets_dir
 PAGE = assets_dir() / "page"
 STYLES = (
     *("colours.css", "frame.css", "figures.css", "panel.css", "tokens.css", "tip.css"),
-    *("race.css", "replay.css", "step.css", "step-round.css"),
+    *("race.css", "replay.css", "step.css", "step-round.css", "share.css"),
 )
 SCRIPTS = (
     *("live.js", "tokens.js", "tip.js", "charts.js"),

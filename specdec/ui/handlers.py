@@ -1,18 +1,30 @@
 """What the page's buttons call: a run that is followed until it ends, and the Stop that ends it. Nothing but wiring."""
 
+import inspect
 from collections.abc import Callable, Iterator
-from typing import Any
+from dataclasses import fields
+from typing import Any, TypeVar
 
 import gradio as gr
 
 from specdec.ui.watch import Form, Stops
 
+Handler = TypeVar("Handler", bound=Callable[..., Any])
 Follow = Callable[[Form, Callable[[], bool]], Iterator[str]]
+
+
+def takes_form(handle: Handler) -> Handler:
+    """Let the last parameters of a handler, `*values`, bear the names of `Form`'s fields in the page's API."""
+    given = [each for each in inspect.signature(handle).parameters.values() if each.kind is not each.VAR_POSITIONAL]
+    named = [inspect.Parameter(spec.name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for spec in fields(Form)]
+    handle.__signature__ = inspect.Signature(given + named)  # type: ignore[attr-defined]
+    return handle
 
 
 def follower(stops: Stops, follow: Follow) -> Callable[..., Iterator[tuple[Any, Any, Any]]]:
     """The handler that starts a run: its outputs are the view of its events, the button pressed, its Stop."""
 
+    @takes_form
     def handle(request: gr.Request, *values: Any) -> Iterator[tuple[Any, Any, Any]]:
         with stops.flag(request.session_hash or "") as flag:
             shown = None

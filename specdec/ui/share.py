@@ -1,0 +1,54 @@
+"""The Share tab: what `handover` makes of the settings, each time that the tab is opened, to be copied."""
+
+from typing import Any
+
+import gradio as gr
+
+from specdec.errors import SpecdecError
+from specdec.ui import handover
+from specdec.ui.handlers import takes_form
+from specdec.ui.watch import Form, sentence
+
+ABSOLUTE = "(query) => query && new URL(query, location.origin + location.pathname).href"
+
+
+def panel() -> list[gr.Textbox]:
+    """What the tab shows: the link, the command, the snippet."""
+    told = "Runs what the settings say. Without a seed each run draws anew."
+    with gr.Column(elem_id="share"):
+        return [
+            _text("A link to this page with these settings", 3, "share-link", told),
+            _text("On the command line", 3, "share-command"),
+            _text("In Python", 8, "share-python"),
+        ]
+
+
+def wire(page: gr.Blocks, tab: gr.Tab, texts: list[gr.Textbox], controls: list[Any]) -> None:
+    """Fill the texts when the tab is opened, and the controls when a page is opened by a link.
+
+    `controls` are the prompt and the settings, in the order of `Form`'s fields.
+    """
+    shown = tab.select(_texts, controls, texts, api_name="share", show_progress="hidden", queue=False)
+    shown.then(None, texts[0], texts[0], js=ABSOLUTE, api_visibility="private")
+
+    def opened(request: gr.Request) -> list[Any]:
+        return handover.restored(dict(request.query_params), controls)
+
+    page.load(opened, None, controls, api_visibility="private", show_progress="hidden", queue=False)
+
+
+@takes_form
+def _texts(*values: Any) -> tuple[str, str, str]:
+    """Link, command, snippet; a sentence in place of the latter two where the settings cannot be meant."""
+    form = Form(*values)
+    try:
+        return handover.link(form), handover.command(form), handover.snippet(form)
+    except SpecdecError as error:
+        said = f"# {sentence(str(error))}"
+        return "", said, said
+
+
+def _text(label: str, lines: int, name: str, info: str | None = None) -> gr.Textbox:
+    return gr.Textbox(
+        label=label, info=info, lines=lines, max_lines=2 * lines, interactive=False, buttons=["copy"], elem_id=name
+    )

@@ -104,7 +104,7 @@ def _settings(service: Service) -> list[Any]:
     limit = service.settings.max_new_tokens
     target = gr.Dropdown(targets, label="Target model", info="its distribution is the truth", elem_id="target")
     draft = gr.Dropdown(drafts, label="Drafter", info="what guesses ahead", elem_id="draft")
-    lookahead = _slider(0, MAX_LOOKAHEAD, 4, step=1, label="Lookahead k", info="guesses a round", elem_id="lookahead")
+    lookahead = _slider(0, MAX_LOOKAHEAD, 3, step=1, label="Lookahead k", info="guesses a round", elem_id="lookahead")
     auto = gr.Checkbox(False, label="let the engine choose k", elem_id="auto")
     temperature = _slider(0, 2, 0.8, step=0.05, label="Temperature", info="0 is greedy", elem_id="temperature")
     tokens = _slider(1, limit, min(160, limit), step=1, label="Tokens to generate", elem_id="max-tokens")

@@ -20,7 +20,7 @@ from specdec.decoding.sampling import draw
 class ModelDrafter:
     """Drafts with `model`, whose tokenizer must be the target's. Holds no state of any request."""
 
-    def __init__(self, model: Model, num_speculative_tokens: Lookahead = 4) -> None:
+    def __init__(self, model: Model, num_speculative_tokens: Lookahead = 3) -> None:
         require_lookahead(num_speculative_tokens)
         self.model = model
         self.num_speculative_tokens = num_speculative_tokens

@@ -37,7 +37,8 @@ def row_by_row(request: pytest.FixtureRequest) -> Iterator[None]:
 
 
 @pytest.fixture(params=SHAPES, scope="module")
-def model(request: pytest.FixtureRequest) -> Transformer:
+def model(request: pytest.FixtureRequest, row_by_row: None) -> Transformer:
+    """Made anew for each way of multiplying: it remembers what its self-test found."""
     return random_model(SHAPES[request.param])
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import gradio as gr
 
 from specdec.serving import Offer, Service
-from specdec.ui import charts, race, share, step
+from specdec.ui import charts, explore, race, share, step
 from specdec.ui.assets import page_file
 from specdec.ui.handlers import follower, starts, stopper
 from specdec.ui.view import model_label
@@ -44,6 +44,8 @@ def build(service: Service) -> gr.Blocks:
                     race_view = race.panel()
                 with gr.Tab("Step through", elem_id="step-view", render_children=True):
                     step.panel()
+                with gr.Tab("Explore", elem_id="explore-view", render_children=True):
+                    explore_view = explore.panel(MAX_LOOKAHEAD, service.settings.max_new_tokens)
                 with gr.Tab("Share", elem_id="share-view", render_children=True) as share_tab:
                     share_texts = share.panel()
             with gr.Column(elem_id="settings", scale=3, min_width=280):
@@ -57,6 +59,7 @@ def build(service: Service) -> gr.Blocks:
             queue_limit=service.settings.queue_limit,
         )
         race.wire(service, stops, race_view, [prompt, *settings])
+        explore.wire(service, stops, explore_view, [prompt, *settings])
         share.wire(page, share_tab, share_texts, [prompt, *settings])
         _stop_wiring(stops, stop, page)
     page.queue(max_size=2 * service.settings.queue_limit + 2, api_open=False, default_concurrency_limit=4)

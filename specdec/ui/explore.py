@@ -4,15 +4,16 @@
 are the engine's own, after a warm-up of each pair that does not count, and a sweep may last as long as a generation.
 """
 
-import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
+from time import monotonic
 from typing import Any, Literal
 
 import gradio as gr
 
+from specdec.config import require_choice
 from specdec.errors import RequestError, SpecdecError
 from specdec.records import Round
 from specdec.serving import GenerationRequest, Offer, Service, Ticket
@@ -48,6 +49,7 @@ class Wanted(Form):
 
     def ways(self, offers: Sequence[Offer]) -> list[Way]:
         """The ways to compare with plain decoding; RequestError where there is nothing to vary."""
+        require_choice("vary", self.vary, tuple(TELL))
         lookahead = self.request().speculation.num_speculative_tokens
         if self.vary == "models":
             ways = pairings(offers, lookahead or 0)
@@ -143,7 +145,7 @@ class Sweep:
     ) -> None:
         self._service, self._vary, self._asked = service, vary, asked
         self._ticket, self._cancelled = ticket, cancelled
-        self._ends = time.monotonic() + service.settings.max_seconds
+        self._ends = monotonic() + service.settings.max_seconds
         self._tell, self._conclude = TELL[vary]
         self.runs: list[Run] = []
         self.refused: dict[Way, str] = {}
@@ -193,7 +195,7 @@ class Sweep:
         return Run.of(way, rounds) if rounds and rounds[-1].last else None
 
     def _over(self) -> bool:
-        return self._cancelled() or time.monotonic() > self._ends
+        return self._cancelled() or monotonic() > self._ends
 
     def _ending(self, planned: int) -> str:
         done = f"{len(self.runs)} of {planned} runs"

@@ -110,7 +110,7 @@ def test_switches_are_pinned(blocks: Any):
 def test_generation_is_wired_as_it_must_be(blocks: Any):
     """Its own name, one engine, no fading of the live panel, no second click while it runs."""
     users = [fn for fn in blocks.fns.values() if fn.concurrency_id == "engine"]
-    assert [fn.api_name for fn in users] == ["generate", "race"]
+    assert [fn.api_name for fn in users] == ["generate", "race", "explore"]
     for fn in users:
         assert fn.concurrency_limit == 7
         assert fn.show_progress == "hidden"

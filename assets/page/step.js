@@ -3,6 +3,7 @@
 // The Decode tab hands over a run's events when it has ended, see live.js. A file's text goes to the server, which
 // checks it and answers with the events of that run; they are shown there and here as if the run had just been made.
 
+import { complain } from "./status.js";
 import { Picture } from "./step-round.js";
 
 const READ_ALOUD_S = 2; // a sentence that changes faster than this is not read to anybody
@@ -145,12 +146,6 @@ class StepView {
     event.preventDefault();
     this[KEYS[key]]();
   }
-
-  complain(text) {
-    const alert = this.find(".st-alert");
-    alert.textContent = text;
-    alert.hidden = !text;
-  }
 }
 
 /** Whether a control makes something of a key by itself. */
@@ -205,7 +200,7 @@ class Files {
   async chosen() {
     const [file] = this.input.files;
     this.input.value = ""; // the same file may be chosen again
-    if (file) this.view.complain(await this.open(file));
+    if (file) complain(this.view.root, await this.open(file));
   }
 
   /** Show a file's run, here and under Decode; what was wrong with it, or nothing. */

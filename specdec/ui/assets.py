@@ -7,11 +7,11 @@ from specdec.checkpoints.bundled import assets_dir
 
 PAGE = assets_dir() / "page"
 STYLES = (
-    *("colours.css", "frame.css", "figures.css", "panel.css", "tokens.css", "tip.css"),
+    *("colours.css", "frame.css", "status.css", "figures.css", "panel.css", "tokens.css", "tip.css"),
     *("race.css", "replay.css", "step.css", "step-round.css", "share.css"),
 )
 SCRIPTS = (
-    *("live.js", "tokens.js", "tip.js", "charts.js"),
+    *("live.js", "status.js", "tokens.js", "tip.js", "charts.js"),
     *("race.js", "replay.js", "step.js", "step-round.js"),
 )
 

@@ -4,7 +4,7 @@
 
 import { element, known, shown } from "./tip.js";
 
-const KINDS = { a: "accepted", r: "rejected", c: "recovered", b: "bonus", p: "plain", d: "discarded" };
+export const KINDS = { a: "accepted", r: "rejected", c: "recovered", b: "bonus", p: "plain", d: "discarded" };
 const VERDICTS = { a: "✓ accepted", r: "× rejected", d: "– discarded, never judged" };
 const MAX_BEFORE = 56; // characters of the text so far
 const FIRST_COLUMN = 140; // pixels, as in step-round.css

@@ -13,6 +13,7 @@ STYLES = (
 SCRIPTS = (
     *("live.js", "status.js", "tokens.js", "tip.js", "charts.js"),
     *("race.js", "replay.js", "step.js", "step-round.js"),
+    *("download.js", "picture.js", "picture-text.js"),
 )
 
 

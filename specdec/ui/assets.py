@@ -8,12 +8,12 @@ from specdec.checkpoints.bundled import assets_dir
 PAGE = assets_dir() / "page"
 STYLES = (
     *("colours.css", "frame.css", "status.css", "figures.css", "panel.css", "tokens.css", "tip.css"),
-    *("race.css", "replay.css", "step.css", "step-round.css", "share.css"),
+    *("race.css", "replay.css", "step.css", "step-round.css", "step-left.css", "share.css"),
 )
 SCRIPTS = (
     *("live.js", "status.js", "tokens.js", "tip.js", "charts.js"),
     *("race.js", "replay.js", "step.js", "step-round.js"),
-    *("download.js", "picture.js", "picture-text.js"),
+    *("step-left.js", "download.js", "picture.js", "picture-text.js"),
 )
 
 

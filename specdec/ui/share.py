@@ -54,7 +54,7 @@ def _texts(*values: Any) -> tuple[str, str, str]:
 def _picture() -> None:
     """A button that lets the browser draw the last run into a file, and what that shows in words."""
     button = gr.Button("Save a picture of the last run (PNG)", elem_id="share-picture")
-    words = _text("What the picture shows, for those who cannot see it", 3, "share-words")
+    words = _text("The picture in words", 3, "share-words")
     button.click(None, None, words, js=PICTURE, api_visibility="private")
 
 

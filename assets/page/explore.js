@@ -2,6 +2,7 @@
 
 import { Charts, theme } from "./charts.js";
 import { follow } from "./live.js";
+import { complain, inLine } from "./status.js";
 import { WhatIf } from "./whatif.js";
 
 const WHATIF = 0; // the figure's traces, see explore_charts.py
@@ -18,10 +19,9 @@ export function start(element, props, watch) {
 class Explore {
   constructor(root, { figures, most }) {
     this.root = root;
-    this.status = root.querySelector(".sd-explore-status");
+    this.status = root.querySelector(".sd-status");
     this.count = root.querySelector(".sd-explore-count");
     this.progress = root.querySelector("progress");
-    this.alert = root.querySelector(".sd-alert");
     this.curves = new Curves(root, figures);
     this.whatIf = new WhatIf(root.querySelector("fieldset"), most, (curve) => this.curves.set({ [WHATIF]: curve }));
     this.say("idle", "Press Explore: plain decoding and every k take turns on your prompt.");
@@ -45,7 +45,7 @@ class Explore {
 
   begin() {
     this.root.dataset.run = Number(this.root.dataset.run || 0) + 1; // which sweep of this page it is, for tests
-    this.alert.hidden = true;
+    complain(this.root);
     this.progress.value = 0;
     this.say("measuring", "Starting …");
   }
@@ -58,8 +58,7 @@ class Explore {
   }
 
   waiting({ place }) {
-    const others = place === 1 ? "one run is" : `${place} runs are`;
-    this.say("measuring", `Waiting for its turn: ${others} before this one.`);
+    this.say("measuring", inLine(place));
   }
 
   loading() {
@@ -100,10 +99,8 @@ class Explore {
   }
 
   error({ text }) {
-    this.alert.textContent = text;
-    this.alert.hidden = false;
+    complain(this.root, text);
     this.say("error", "Nothing was lost: change what is wrong and explore again.");
-    this.alert.scrollIntoView({ block: "nearest" });
   }
 
   found({ outcome, text, note }) {

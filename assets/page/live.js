@@ -4,6 +4,7 @@
 // go on from what was read (a new run), everything starts over.
 
 import { Charts } from "./charts.js";
+import { complain, inLine } from "./status.js";
 import { TokenView } from "./tokens.js";
 
 const RUNNING = new Set(["waiting", "running"]);
@@ -68,7 +69,6 @@ class Panel {
   constructor(root, figures) {
     this.root = root;
     this.status = root.querySelector(".sd-status");
-    this.alert = root.querySelector(".sd-alert");
     this.about = root.querySelector(".sd-about");
     this.tokens = new TokenView(root);
     this.charts = new Charts(root, figures);
@@ -92,7 +92,7 @@ class Panel {
 
   begin() {
     this.root.dataset.run = Number(this.root.dataset.run || 0) + 1; // which run of this page it is, for tests
-    this.alert.hidden = true;
+    complain(this.root);
     this.about.textContent = "";
     this.tokens.reset();
     this.charts.reset();
@@ -102,8 +102,7 @@ class Panel {
   }
 
   waiting({ place }) {
-    const others = place === 1 ? "one run is" : `${place} runs are`;
-    this.say("waiting", `Waiting for its turn: ${others} before this one.`);
+    this.say("waiting", inLine(place));
   }
 
   loading() {
@@ -129,10 +128,8 @@ class Panel {
   }
 
   error({ text }) {
-    this.alert.textContent = text;
-    this.alert.hidden = false;
+    complain(this.root, text);
     this.say("error", "Nothing was lost: change what is wrong and generate again.");
-    this.alert.scrollIntoView({ block: "nearest" });
   }
 
   figures(values) {

@@ -3,6 +3,9 @@
 // The Decode tab hands over a run's events when it has ended, see live.js. A file's text goes to the server, which
 // checks it and answers with the events of that run; they are shown there and here as if the run had just been made.
 
+import { download } from "./download.js";
+import { save } from "./picture.js";
+import { complain } from "./status.js";
 import { Picture } from "./step-round.js";
 
 const READ_ALOUD_S = 2; // a sentence that changes faster than this is not read to anybody
@@ -145,12 +148,6 @@ class StepView {
     event.preventDefault();
     this[KEYS[key]]();
   }
-
-  complain(text) {
-    const alert = this.find(".st-alert");
-    alert.textContent = text;
-    alert.hidden = !text;
-  }
 }
 
 /** Whether a control makes something of a key by itself. */
@@ -174,38 +171,37 @@ function readRun(events) {
   return run;
 }
 
-/** The two buttons for files. */
+/** The buttons for files. */
 class Files {
   constructor(view, maxBytes, server) {
     this.view = view;
     this.maxBytes = maxBytes;
     this.server = server;
     this.save = view.find('[data-do="save"]');
+    this.picture = view.find('[data-do="draw"]');
     this.input = view.find(".st-file");
     const open = view.find('[data-do="open"]');
     open.addEventListener("click", () => this.input.click());
     open.disabled = false; // from now on it does something
-    this.save.addEventListener("click", () => this.download());
+    this.save.addEventListener("click", () => this.keep());
+    this.picture.addEventListener("click", save);
     this.input.addEventListener("change", () => this.chosen());
   }
 
   /** A run can be saved if it came with its trace: one that ended in an error did not. */
   ready() {
     this.save.disabled = !this.view.run?.trace;
+    this.picture.disabled = !this.view.run;
   }
 
-  download() {
-    const link = document.createElement("a");
-    link.href = URL.createObjectURL(new Blob([this.view.run.trace, "\n"], { type: "application/json" }));
-    link.download = "specdec-run.json";
-    link.click();
-    setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+  keep() {
+    download("specdec-run.json", new Blob([this.view.run.trace, "\n"], { type: "application/json" }));
   }
 
   async chosen() {
     const [file] = this.input.files;
     this.input.value = ""; // the same file may be chosen again
-    if (file) this.view.complain(await this.open(file));
+    if (file) complain(this.view.root, await this.open(file));
   }
 
   /** Show a file's run, here and under Decode; what was wrong with it, or nothing. */

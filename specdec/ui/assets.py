@@ -7,14 +7,15 @@ from specdec.checkpoints.bundled import assets_dir
 
 PAGE = assets_dir() / "page"
 STYLES = (
-    *("colours.css", "frame.css", "figures.css", "panel.css", "tokens.css", "tip.css"),
-    *("race.css", "replay.css", "step.css", "step-round.css", "share.css"),
+    *("colours.css", "frame.css", "status.css", "figures.css", "panel.css", "tokens.css", "tip.css"),
+    *("race.css", "replay.css", "step.css", "step-round.css", "step-left.css", "share.css"),
     *("explore.css", "explore-numbers.css"),
 )
 SCRIPTS = (
-    *("live.js", "tokens.js", "tip.js", "charts.js"),
+    *("live.js", "status.js", "tokens.js", "tip.js", "charts.js"),
     *("race.js", "replay.js", "step.js", "step-round.js"),
     *("explore.js", "whatif.js", "theory.js"),
+    *("step-left.js", "download.js", "picture.js", "picture-text.js"),
 )
 
 

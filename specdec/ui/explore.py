@@ -43,9 +43,9 @@ TELL: dict[Kind, tuple[Tell, Tell]] = {
 class Wanted(Form):
     """What the page's controls say, and the tab's own: what to vary, the largest k, tokens of each run."""
 
-    vary: Kind
-    most: float
-    tokens: float
+    vary: Kind = "lookahead"
+    most: float = 8
+    tokens: float = TOKENS
 
     def ways(self, offers: Sequence[Offer]) -> list[Way]:
         """The ways to compare with plain decoding; RequestError where there is nothing to vary."""
@@ -101,6 +101,7 @@ def panel(most: int, max_tokens: int) -> View:
         js_on_load=EXPLORE,
         apply_default_css=False,
         elem_id="explore",
+        label="events",
         figures=explore_figures(most),
         most=most,
     )
@@ -118,7 +119,7 @@ def wire(service: Service, stops: Stops, view: View, inputs: list[Any]) -> None:
         name="explore",
         queue_limit=service.settings.queue_limit,
     )
-    view.stop.click(stopper(stops), api_name="stop_explore", show_progress="hidden", queue=False)
+    view.stop.click(stopper(stops), api_name="stop_explore", api_visibility="private", queue=False)
 
 
 def explore(service: Service, wanted: Wanted, cancelled: Cancelled) -> Iterator[str]:

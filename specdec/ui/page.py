@@ -10,7 +10,7 @@ from typing import Any
 import gradio as gr
 
 from specdec.serving import Offer, Service
-from specdec.ui import charts, explore, race, share, step
+from specdec.ui import api, charts, explore, race, share, step
 from specdec.ui.assets import page_file
 from specdec.ui.handlers import follower, starts, stopper
 from specdec.ui.view import model_label
@@ -60,6 +60,7 @@ def build(service: Service) -> gr.Blocks:
         )
         race.wire(service, stops, race_view, [prompt, *settings])
         explore.wire(service, stops, explore_view, [prompt, *settings])
+        api.wire(service, stops, [prompt, *settings])
         share.wire(page, share_tab, share_texts, [prompt, *settings])
         _stop_wiring(stops, stop, page)
     page.queue(max_size=2 * service.settings.queue_limit + 2, api_open=False, default_concurrency_limit=4)
@@ -97,6 +98,7 @@ def _live() -> gr.HTML:
         js_on_load=LIVE,
         apply_default_css=False,
         elem_id="live",
+        label="events",
         figures=charts.figures(),
     )
 
@@ -124,7 +126,12 @@ def _settings(service: Service) -> list[Any]:
         seed = gr.Number(None, precision=0, label="Seed", info="empty: a new one each run", elem_id="seed")
         chat = gr.Checkbox(False, label="use the target's chat template", elem_id="chat")
     auto.change(
-        lambda on: gr.update(interactive=not on), auto, lookahead, api_name="auto", show_progress="hidden", queue=False
+        lambda on: gr.update(interactive=not on),
+        auto,
+        lookahead,
+        api_visibility="private",
+        show_progress="hidden",
+        queue=False,
     )
     return [target, draft, lookahead, auto, temperature, tokens, rule, top_k, top_p, seed, chat]
 

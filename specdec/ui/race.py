@@ -50,6 +50,7 @@ def panel() -> View:
         js_on_load=RACE,
         apply_default_css=False,
         elem_id="race",
+        label="events",
         figures=charts.race_figures(),
     )
     return View(lanes, start, stop)
@@ -65,7 +66,7 @@ def wire(service: Service, stops: Stops, view: View, inputs: list[Any]) -> None:
         name="race",
         queue_limit=service.settings.queue_limit,
     )
-    view.stop.click(stopper(stops), api_name="stop_race", show_progress="hidden", queue=False)
+    view.stop.click(stopper(stops), api_name="stop_race", api_visibility="private", queue=False)
 
 
 def race(service: Service, form: Form, cancelled: Cancelled) -> Iterator[str]:

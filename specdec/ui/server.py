@@ -45,7 +45,7 @@ def create_app(service: Service) -> FastAPI:
         ssr_mode=False,
         enable_monitoring=False,
         pwa=False,
-        mcp_server=False,
+        mcp_server=False,  # Gradio's connects to whatever host a request claims to be sent to
         allowed_paths=[],
         favicon_path=str(served()["favicon.png"]),
         theme=_theme(),

@@ -34,8 +34,8 @@ class Form:
     acceptance: AcceptanceRule
     top_k: float
     top_p: float
-    seed: float | None
-    chat: bool
+    seed: float | None = None
+    chat: bool = False
 
     def request(self) -> GenerationRequest:
         """The same as a request; ConfigError naming what is out of range. Page numbers may come as floats."""

@@ -72,7 +72,7 @@ def test_progress_is_told_and_stop_leaves_what_was_measured(slow: str, visit: Vi
     page.wait_for_function(f"{TRACES}[2][0].length >= 1")
     page.locator("#explore-stop").click()
     page.wait_for_selector(".sd-explore[data-state=stopped]")
-    assert page.locator(".sd-explore-status").inner_text().startswith("Stopped after ")
+    assert page.locator(".sd-explore .sd-status").inner_text().startswith("Stopped after ")
     assert page.evaluate(TRACES)[2][0][0] == 1
     assert page.locator("[data-of=lookahead] .sd-finding").is_hidden()
     page.wait_for_function("!document.querySelector('#explore-start').disabled")

@@ -68,7 +68,7 @@ def test_what_is_no_run_gets_a_sentence_and_changes_nothing(slow: str, visit: Vi
     for content, said in wrong.items():
         open_file(page, "wrong.json", content)
         page.get_by_role("alert").filter(has_text=said).wait_for()
-        page.evaluate("document.querySelector('.st-alert').hidden = true")
+        page.evaluate("document.querySelector('.st .sd-alert').hidden = true")
     assert tokens(page) == before
     opened(page, Trace.collect(RUN).to_json())
     assert page.get_by_role("alert").count() == 0

@@ -41,7 +41,7 @@ def cached(repository: str) -> Path | None:
 
 def configuration(repository: str) -> Path:
     """The repository's folder with its config.json and maybe nothing else; NotFoundError as `download` raises it."""
-    return _fetched(repository, ("config.json",), None)
+    return _fetched(repository, ("config.json",), lambda *_: None)  # without a bar
 
 
 def download(repository: str, progress: Progress | None = None) -> Path:

@@ -126,7 +126,9 @@ class Bringing:
             raise _Cancelled
         with self._lock:
             if self._job:
-                self._job = replace(self._job, phase="fetching", done=done, total=total)
+                entry = ENTRIES.get(self._job.name)
+                least = entry.size if entry and entry.repository == what else 0  # the Hub tells sizes file by file
+                self._job = replace(self._job, phase="fetching", done=done, total=max(total, least))
 
     def _end(self, phase: Phase, problem: str = "") -> None:
         with self._lock:

@@ -51,7 +51,6 @@ KINDS = (
         {
             "A little dragon": "Once upon a time there was a little dragon who was afraid of the dark. One night,",
             "Two friends share": "Tom and Mia were best friends. They had only one cookie, so",
-            "A talking tree": '"Hello," said the old tree. The boy jumped back and said, "',
             "A rainy day": "It was raining all day long. Ben was sad because he wanted to play outside. His mom said,",
         },
     ),
@@ -66,7 +65,7 @@ KINDS = (
     _instructed(
         *("List", 0.3),
         {
-            "Animals of the sea": "List ten animals that live in the sea, one a line.",
+            "Sea animals": "List ten animals that live in the sea, one a line.",
             "A week of sports": "List the days of the week with a sport for each.",
             "What to pack": "Make a packing list for a weekend in the mountains.",
         },
@@ -75,7 +74,7 @@ KINDS = (
         *("Chat", 0.7),
         {
             "Weather or climate?": "What is the difference between weather and climate?",
-            "Sleeping better": "Give me three tips for sleeping better.",
+            "Better sleep": "Give me three tips for sleeping better.",
             "An email": "Write a polite email that moves a meeting from Monday to Tuesday.",
         },
     ),

@@ -93,7 +93,7 @@ def _compared(large: int | None, small: int | None, draft: str) -> str:
     if draft == "none":
         return "No drafter: the target writes alone."
     if draft == "ngram":
-        return "The n-gram lookup has no parameters: it looks for what followed the last words before."
+        return "The n-gram lookup has no parameters: it finds what followed the same words earlier in the text."
     if not (large and small):
         return "How many parameters a model has is known once it has been brought or loaded."
     return f"The draft has {large / small:.2g} times fewer parameters than the target."

@@ -29,7 +29,7 @@ def panel(service: Service) -> gr.HTML:
         js_on_load=BRING,
         apply_default_css=False,
         elem_id="bring",
-        server_functions=_functions(service),
+        server_functions=functions(service),
     )
 
 
@@ -53,19 +53,19 @@ def look(service: Service) -> dict[str, Any]:
     return {
         "allowed": bringing.allowed,
         "models": [_row(service, model, offers) for model in known],
-        "job": _job(bringing.job),
+        "job": job_row(bringing.job),
         "offers": [offer.name for offer in service.offers],
     }
 
 
-def _functions(service: Service) -> list[Callable[[Any], dict[str, Any]]]:
+def functions(service: Service) -> list[Callable[[Any], dict[str, Any]]]:
     """What the browser may call, each with one text, each answered with what the tab shows, or {"error": …}."""
 
     def state(_: Any) -> dict[str, Any]:
         return look(service)
 
     def progress(_: Any) -> dict[str, Any]:
-        return {"job": _job(service.bringing.job)}
+        return {"job": job_row(service.bringing.job)}
 
     def fetch(name: Any) -> dict[str, Any]:
         try:
@@ -76,7 +76,7 @@ def _functions(service: Service) -> list[Callable[[Any], dict[str, Any]]]:
 
     def cancel(_: Any) -> dict[str, Any]:
         service.bringing.cancel()
-        return {"job": _job(service.bringing.job)}
+        return {"job": job_row(service.bringing.job)}
 
     return [state, progress, fetch, cancel]
 
@@ -115,7 +115,7 @@ def _refusal(service: Service, model: ModelInfo) -> str:
     return ""
 
 
-def _job(job: Job | None) -> dict[str, Any] | None:
+def job_row(job: Job | None) -> dict[str, Any] | None:
     """A download as the browser is told of it."""
     if job is None:
         return None

@@ -112,7 +112,7 @@ def wire(service: Service, groups: Sequence[gr.Dataset], said: gr.HTML, controls
     filled = [named[name] for name in ("prompt", "target", "draft", "temperature", "chat")]
     for kind, group in zip(KINDS, groups, strict=True):
         group.click(
-            partial(_chosen, service, kind),
+            partial(chosen, service, kind),
             [group, named["target"], named["draft"]],
             [*filled, said],
             api_visibility="private",
@@ -121,7 +121,7 @@ def wire(service: Service, groups: Sequence[gr.Dataset], said: gr.HTML, controls
         )
 
 
-def _chosen(service: Service, kind: Kind, index: int, target: str, draft: str) -> list[Any]:
+def chosen(service: Service, kind: Kind, index: int, target: str, draft: str) -> list[Any]:
     """Prompt, target, draft, temperature, chat, and the sentence. Models that suit the kind are left as they are."""
     offers = service.offers
     text = list(kind.prompts.values())[index]

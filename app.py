@@ -54,7 +54,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     from specdec.ui.server import serve
 
     try:
-        serve(Service(Settings.from_environment(), offers=catalogue(chosen.model)), chosen.host, chosen.port)
+        settings = Settings.from_environment(host=chosen.host)
+        serve(Service(settings, offers=catalogue(chosen.model)), chosen.host, chosen.port)
     except SpecdecError as error:
         print(f"specdec: {error}", file=sys.stderr)
         return 2

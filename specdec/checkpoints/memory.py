@@ -20,12 +20,17 @@ _CGROUPS = (
 
 def require_memory(name: str, parameters: int, available: int | None) -> None:
     """Raise MemoryLimitError unless so many float32 fit into `available` bytes; None means that nobody knows."""
-    needed = int(4 * parameters * OVERHEAD)
+    needed = needed_bytes(parameters)
     if available is not None and needed > available:
         raise MemoryLimitError(
             f"{name} needs {_mebibytes(needed)} of memory ({parameters:,} parameters as float32), "
             f"{_mebibytes(available)} are available"
         )
+
+
+def needed_bytes(parameters: int) -> int:
+    """Memory that a model of so many parameters takes."""
+    return int(4 * parameters * OVERHEAD)
 
 
 def available_bytes() -> int | None:

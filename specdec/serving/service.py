@@ -4,6 +4,7 @@ A stream is a plain generator. Whoever stops pulling and closes it (or drops it,
 a set cancel flag or the deadline ends it before the next round with a `Finished` of its own.
 """
 
+import threading
 import time
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import closing
@@ -14,6 +15,7 @@ from specdec.decoding import Engine, ModelDrafter, NgramDrafter
 from specdec.decoding.protocols import Codec, Drafter, Model
 from specdec.errors import NotFoundError, RequestError
 from specdec.records import Finished, FinishReason, Record, Round, Started
+from specdec.serving.bringing import Bringing
 from specdec.serving.catalogue import Offer
 from specdec.serving.gate import Gate, Ticket
 from specdec.serving.settings import Settings
@@ -45,7 +47,8 @@ class Service:
     """The one door to an engine. Safe to share between threads.
 
     `loader` turns a name into a model (default: `specdec.checkpoints.load_model`). `offers` are the models that
-    requests may use; None allows whatever the loader finds, which is right for a user's own command line only.
+    requests may use; None allows whatever the loader finds, which is right for a user's own command line only. Models
+    that `bringing` fetches join them.
     """
 
     def __init__(
@@ -55,11 +58,23 @@ class Service:
         offers: Sequence[Offer] | None = None,
     ) -> None:
         self.settings = settings or Settings()
-        self.offers = () if offers is None else tuple(offers)
-        self._allowed = None if offers is None else {offer.name for offer in offers}
+        self._offers = () if offers is None else tuple(offers)
+        self._anything = offers is None
+        self._changing = threading.Lock()
         self._gate = Gate(self.settings.queue_limit)
         self._engines: dict[tuple[str, str], Engine] = {}
         self._store = ModelStore(loader or self._load, self.settings.model_memory_mb * 1_000_000, on_evict=self._forget)
+        self.bringing = Bringing(self.settings.bring, self.add, lambda: self._store.held_bytes)
+
+    @property
+    def offers(self) -> tuple[Offer, ...]:
+        """The models on offer at this moment."""
+        return self._offers
+
+    def add(self, offer: Offer) -> None:
+        """Offer one more model, in the place of one of the same name where there is one."""
+        with self._changing:
+            self._offers = tuple(({each.name: each for each in self._offers} | {offer.name: offer}).values())
 
     def join(self) -> Ticket:
         """A place in the line, for callers that want to see it move; BusyError where the line is full."""
@@ -80,9 +95,10 @@ class Service:
             raise RequestError(
                 f"max_tokens is {request.params.max_tokens:,}, {limits.max_new_tokens:,} are allowed here"
             )
+        allowed = {offer.name for offer in self.offers}
         drafts = () if request.draft in NO_MODEL_DRAFTS else (request.draft,)
         for name in (request.target, *drafts):
-            if self._allowed is not None and name not in self._allowed:
+            if not self._anything and name not in allowed:
                 raise NotFoundError(f"there is no model {name[:80]!r} here")
 
     def stream(

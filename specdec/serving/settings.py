@@ -1,5 +1,6 @@
 """What the service allows, from the environment or as documented here."""
 
+import ipaddress
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
@@ -9,6 +10,7 @@ from specdec.config import LIMITS, require_int, require_number
 from specdec.errors import ConfigError
 
 PREFIX = "SPECDEC_"
+BRING = ("off", "known", "any")
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +20,8 @@ class Settings:
     max_new_tokens: most tokens a request may ask for. max_prompt_characters: longest prompt, before tokenisation.
     max_seconds: longest a generation may run, waiting and loading not counted. queue_limit: requests that may wait
     behind the running one. model_memory_mb: float32 weights kept in memory, in units of 10⁶ bytes. threads: worker
-    threads of the arithmetic, 0 for the engine's own choice.
+    threads of the arithmetic, 0 for the engine's own choice. bring: which models visitors may have fetched: none
+    ("off"), those that the project knows by name ("known"), or whatever the Hub or this machine has ("any").
     """
 
     max_new_tokens: int = 512
@@ -27,6 +30,7 @@ class Settings:
     queue_limit: int = 16
     model_memory_mb: int = 8_000
     threads: int = 0
+    bring: str = "any"
 
     def __post_init__(self) -> None:
         require_int("max_new_tokens", self.max_new_tokens, 1, LIMITS.max_new_tokens)
@@ -35,12 +39,19 @@ class Settings:
         require_int("queue_limit", self.queue_limit, 0, 10_000)
         require_int("model_memory_mb", self.model_memory_mb, 1, 10_000_000)
         require_int("threads", self.threads, 0, 1_024)
+        if self.bring not in BRING:
+            raise ConfigError(f"bring must be one of {', '.join(BRING)}, not {self.bring!r}")
 
     @classmethod
-    def from_environment(cls, environment: Mapping[str, str] = os.environ) -> Self:
-        """Settings with every `SPECDEC_<NAME>` that is set; ConfigError where one is no number or out of range."""
+    def from_environment(cls, environment: Mapping[str, str] = os.environ, host: str = "127.0.0.1") -> Self:
+        """Settings with every `SPECDEC_<NAME>` that is set; ConfigError where one is no number or out of range.
+
+        `host` is what the page listens on. Where others can reach it, `bring` is "known" unless it is set; on a
+        Space (`SPACE_ID`) it is "off" unless it is set, and never "any".
+        """
         kinds = {spec.name: type(spec.default) for spec in fields(cls)}
         given = {name: environment.get(PREFIX + name.upper(), "").strip() for name in kinds}
+        given["bring"] = _bring(given["bring"], on_a_space="SPACE_ID" in environment, host=host)
         return cls(**{name: _number(name, text, kinds[name]) for name, text in given.items() if text})
 
 
@@ -49,3 +60,17 @@ def _number(name: str, text: str, kind: type) -> Any:
         return kind(text)
     except ValueError as error:
         raise ConfigError(f"{PREFIX}{name.upper()} must be a number, not {text!r}") from error
+
+
+def _bring(asked: str, *, on_a_space: bool, host: str) -> str:
+    """What `bring` is, given what was asked for (empty: nothing) and who can reach the page."""
+    if on_a_space:
+        return "known" if asked == "any" else asked or "off"
+    return asked or ("any" if _is_loopback(host) else "known")
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

@@ -9,13 +9,14 @@ PAGE = assets_dir() / "page"
 STYLES = (
     *("colours.css", "frame.css", "status.css", "figures.css", "panel.css", "tokens.css", "tip.css"),
     *("race.css", "replay.css", "step.css", "step-round.css", "step-left.css", "share.css"),
-    *("explore.css", "explore-numbers.css"),
+    *("explore.css", "explore-numbers.css", "ask.css", "bring.css"),
 )
 SCRIPTS = (
     *("live.js", "status.js", "tokens.js", "tip.js", "charts.js"),
     *("race.js", "replay.js", "step.js", "step-round.js"),
     *("explore.js", "whatif.js", "theory.js"),
     *("step-left.js", "download.js", "picture.js", "picture-text.js"),
+    *("sizes.js", "bring.js"),
 )
 
 

@@ -68,6 +68,7 @@ def serve(service: Service, host: str, port: int) -> None:
         print(f"specdec is at http://{shown}:{port}  (Ctrl+C ends it)", flush=True)
         with suppress(KeyboardInterrupt):
             server.run(sockets=[listener])
+        service.bringing.cancel()  # its threads would be waited for
 
 
 class _Server(uvicorn.Server):

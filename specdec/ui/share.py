@@ -5,8 +5,10 @@ from typing import Any
 import gradio as gr
 
 from specdec.errors import SpecdecError
+from specdec.serving import Service
 from specdec.ui import handover
 from specdec.ui.handlers import takes_form
+from specdec.ui.models import lists
 from specdec.ui.watch import Form, sentence
 
 ABSOLUTE = "(query) => query && new URL(query, location.origin + location.pathname).href"
@@ -26,16 +28,19 @@ def panel() -> list[gr.Textbox]:
     return texts
 
 
-def wire(page: gr.Blocks, tab: gr.Tab, texts: list[gr.Textbox], controls: list[Any]) -> None:
+def wire(page: gr.Blocks, tab: gr.Tab, texts: list[gr.Textbox], controls: list[Any], service: Service) -> None:
     """Fill the texts when the tab is opened, and the controls when a page is opened by a link.
 
-    `controls` are the prompt and the settings, in the order of `Form`'s fields.
+    `controls` are the prompt and the settings, in the order of `Form`'s fields; which models there are is asked anew.
     """
     shown = tab.select(_texts, controls, texts, api_name="share", show_progress="hidden", queue=False)
     shown.then(None, texts[0], texts[0], js=ABSOLUTE, api_visibility="private")
 
     def opened(request: gr.Request) -> list[Any]:
-        return handover.restored(dict(request.query_params), controls)
+        asked = dict(request.query_params)
+        prompt, _, _, *others = handover.restored(asked, controls)
+        models = lists(service.offers, asked.get("target", ""), asked.get("draft", ""))
+        return [prompt, *models, *others]
 
     page.load(opened, None, controls, api_visibility="private", show_progress="hidden", queue=False)
 

@@ -14,7 +14,7 @@ import numpy as np
 from specdec.config import Lookahead
 from specdec.decoding import speed_up
 from specdec.records import Round, Stats, ratio
-from specdec.serving import GenerationRequest, Offer
+from specdec.serving import GenerationRequest, Offer, drafts_for, targets
 
 LOOKAHEADS = (1, 2, 3, 4, 5, 6, 8, 10, 12)
 TURN = 2  # ways between two plain runs
@@ -60,10 +60,8 @@ def lookaheads(most: int) -> list[int]:
 
 
 def pairings(offers: Sequence[Offer], lookahead: Lookahead) -> list[Way]:
-    """Every target with every draft model, target by target; a draft that is not smaller is left out."""
-    targets = [offer for offer in offers if offer.role != "draft"]
-    drafts = [offer for offer in offers if offer.role != "target"]
-    pairs = [(target, draft) for target in targets for draft in drafts if _smaller(draft, target)]
+    """Every target with every draft model that fits it, target by target."""
+    pairs = [(target, draft) for target in targets(offers) for draft in drafts_for(target, offers)]
     return [Way(target.name, draft.name, lookahead) for target, draft in pairs]
 
 
@@ -75,11 +73,6 @@ def take_turns(ways: Sequence[Way]) -> list[Way]:
 def _turns(plain: Way, ways: Sequence[Way]) -> list[Way]:
     turns = [ways[at : at + TURN] for at in range(0, len(ways), TURN)]
     return [way for turn in turns for way in (plain, *turn)] + [plain]
-
-
-def _smaller(draft: Offer, target: Offer) -> bool:
-    known = draft.parameters is not None and target.parameters is not None
-    return draft.parameters < target.parameters if known else draft.name != target.name  # type: ignore[operator]
 
 
 def plain_speed(runs: Iterable[Run], target: str) -> float:

@@ -150,11 +150,12 @@ def ending(finished: Finished, request: GenerationRequest, stats: Stats) -> str:
 
 def model_label(name: str, parameters: int | None) -> str:
     """A model in a list: its name and how many parameters it has."""
-    return f"{name} · {_count(parameters)}" if parameters else name
+    return f"{name} · {count(parameters)} params" if parameters else name
 
 
-def _count(parameters: int) -> str:
+def count(parameters: int) -> str:
+    """How many parameters, in three digits."""
     for size, unit in ((1e9, "B"), (1e6, "M"), (1e3, "K")):
         if parameters >= size:
-            return f"{parameters / size:.3g} {unit} params"
-    return f"{parameters} params"
+            return f"{parameters / size:.3g} {unit}"
+    return str(parameters)

@@ -21,9 +21,31 @@ def test_every_setting_can_be_set():
             "SPECDEC_QUEUE_LIMIT": "0",
             "SPECDEC_MODEL_MEMORY_MB": "500",
             "SPECDEC_THREADS": "2",
+            "SPECDEC_BRING": "known",
         }
     )
-    assert settings == Settings(64, 100, 2.5, 0, 500, 2)
+    assert settings == Settings(64, 100, 2.5, 0, 500, 2, "known")
+
+
+@pytest.mark.parametrize(
+    ("asked", "space", "host", "allowed"),
+    [
+        ("", False, "127.0.0.1", "any"),
+        ("", False, "::1", "any"),
+        ("", False, "localhost", "any"),
+        ("", False, "0.0.0.0", "known"),
+        ("", False, "demo.example.org", "known"),
+        ("any", False, "0.0.0.0", "any"),
+        ("off", False, "127.0.0.1", "off"),
+        ("", True, "127.0.0.1", "off"),
+        ("known", True, "0.0.0.0", "known"),
+        ("any", True, "127.0.0.1", "known"),
+    ],
+)
+def test_who_can_reach_the_page_decides_what_may_be_brought(asked: str, space: bool, host: str, allowed: str):
+    """Anything on one's own machine, known names on a network, nothing on a Space unless its owner names it."""
+    environment = {"SPECDEC_BRING": asked} | ({"SPACE_ID": "somebody/specdec"} if space else {})
+    assert Settings.from_environment(environment, host).bring == allowed
 
 
 @pytest.mark.parametrize(
@@ -35,6 +57,7 @@ def test_every_setting_can_be_set():
         ("MAX_SECONDS", "nan"),
         ("MAX_SECONDS", "-1"),
         ("QUEUE_LIMIT", "-1"),
+        ("BRING", "yes"),
     ],
 )
 def test_nonsense_is_refused_by_name(name: str, value: str):

@@ -11,7 +11,7 @@ STYLES = (
     *("race.css", "replay.css", "step.css", "step-round.css", "share.css"),
 )
 SCRIPTS = (
-    *("live.js", "tokens.js", "tip.js", "charts.js"),
+    *("live.js", "live-charts.js", "tokens.js", "tip.js", "charts.js"),
     *("race.js", "replay.js", "step.js", "step-round.js"),
 )
 

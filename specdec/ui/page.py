@@ -12,6 +12,7 @@ import gradio as gr
 from specdec.serving import Offer, Service
 from specdec.ui import charts, race, share, step
 from specdec.ui.assets import page_file
+from specdec.ui.baseline import Baselines
 from specdec.ui.handlers import follower, starts, stopper
 from specdec.ui.view import model_label
 from specdec.ui.watch import Stops, watch
@@ -50,7 +51,7 @@ def build(service: Service) -> gr.Blocks:
                 settings = _settings(service)
         starts(
             [generate.click, prompt.submit],
-            follower(stops, partial(watch, service)),
+            follower(stops, partial(watch, service, baselines=Baselines())),
             inputs=[prompt, *settings],
             outputs=[live, generate, stop],
             name="generate",

@@ -39,6 +39,8 @@ def fold(records: Iterable[Record], request: GenerationRequest, meter: Meter) ->
         kept.append(record)
         if isinstance(record, Started):
             names = laws(record)
+            if not drafts(record):
+                meter.plain = None
             yield line("start", **_start(record, request, meter))
         elif isinstance(record, Round):
             meter.add(record)
@@ -47,7 +49,7 @@ def fold(records: Iterable[Record], request: GenerationRequest, meter: Meter) ->
 
 
 def _start(started: Started, request: GenerationRequest, meter: Meter) -> dict[str, Any]:
-    """`plain` is the speed of the plain lane so far known, `k` the drafts a round where that is fixed."""
+    """`plain` is the speed of the plain lane so far known, for runs with drafts; `k` the drafts a round where that is fixed."""
     k = started.settings.get("lookahead")
     return {
         "prompt": request.prompt,

@@ -165,6 +165,15 @@ def test_the_next_run_tells_its_speed_up_from_the_start():
     assert named(run(service, baselines, target="other"), "start")[0]["plain"] is None
 
 
+def test_a_plain_run_has_no_speed_up():
+    """Whatever is remembered of its target: it is what a speed-up is told against."""
+    service, baselines = Observed(), Baselines()
+    run(service, baselines)
+    plain = run(service, baselines, draft="none")
+    assert named(plain, "start")[0]["plain"] is None
+    assert all(step["figures"].get("speedup", "–") == "–" for step in named(plain, "round"))
+
+
 def test_baselines_may_be_shared_between_threads():
     """Eight at once, each with a target of its own: every one is remembered."""
     baselines = Baselines()

@@ -49,7 +49,7 @@ def fold(records: Iterable[Record], request: GenerationRequest, meter: Meter) ->
 
 
 def _start(started: Started, request: GenerationRequest, meter: Meter) -> dict[str, Any]:
-    """`plain` is the speed of the plain lane so far known, for runs with drafts; `k` the drafts a round where that is fixed."""
+    """With `plain`, the speed of the plain lane so far known, and `k`, the drafts a round where that is fixed."""
     k = started.settings.get("lookahead")
     return {
         "prompt": request.prompt,

@@ -208,6 +208,16 @@ class Stats:
         """Generated tokens per second of decoding, prefill excluded."""
         return ratio(self.tokens, self.decode_s)
 
+    @property
+    def draft_share(self) -> float:
+        """Part of the decoding time that was spent drafting."""
+        return ratio(self.draft_s, self.decode_s)
+
+    @property
+    def verify_share(self) -> float:
+        """Part of the decoding time that was spent on passes of the target."""
+        return ratio(self.verify_s, self.decode_s)
+
     def to_dict(self) -> dict[str, Any]:
         """Counts, times and the figures derived from them, ready for JSON."""
         derived = ("acceptance_rate", "alpha", "mean_acceptance_length", "decode_s", "tokens_per_second")

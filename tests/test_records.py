@@ -32,6 +32,7 @@ def test_times_of_a_run(stats):
     assert stats.ttft_s == 1.0 + 0.25 + 0.5 + 0.125
     assert stats.decode_s == 2.75
     assert stats.tokens_per_second == 9 / 2.75
+    assert (stats.draft_share, stats.verify_share) == (0.75 / 2.75, 1.75 / 2.75)
 
 
 def test_rates_of_a_run(stats):

@@ -11,6 +11,7 @@ import gradio as gr
 from specdec.serving import Service
 from specdec.ui import api, bring, charts, controls, examples, explore, race, share, step
 from specdec.ui.assets import page_file
+from specdec.ui.baseline import Baselines
 from specdec.ui.handlers import follower, starts, stopper
 from specdec.ui.watch import Stops, watch
 
@@ -44,7 +45,7 @@ def build(service: Service) -> gr.Blocks:
                 settings = controls.settings(service)
         starts(
             [generate.click, prompt.submit],
-            follower(stops, partial(watch, service)),
+            follower(stops, partial(watch, service, baselines=Baselines())),
             inputs=[prompt, *settings],
             outputs=[live, generate, stop],
             name="generate",

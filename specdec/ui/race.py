@@ -21,8 +21,9 @@ from specdec.ui import charts
 from specdec.ui.assets import page_file
 from specdec.ui.handlers import follower, starts, stopper
 from specdec.ui.measure import UPDATES_PER_SECOND, Cancelled, bare, plain, warm_up
+from specdec.ui.meter import speed
 from specdec.ui.verdict import verdict
-from specdec.ui.view import about, chips, figures, line
+from specdec.ui.view import about, chips, line
 from specdec.ui.watch import Form, Stops, grow, waiting
 
 RACE = "import(new URL('ui/race.js', document.baseURI)).then((race) => race.start(element, props, watch));"
@@ -128,12 +129,11 @@ def _measured(lane: str, request: GenerationRequest, records: Iterator[Record]) 
 def _round(lane: str, step: Round, stats: Stats) -> dict[str, Any]:
     """What the replay needs of a round; drafts that were never judged are left out."""
     read = [chip for chip in chips(step) if chip[0] != "d"]
-    speed = figures(stats)["speed"]
     return {
         "lane": lane,
         "n": step.index,
         "at": round(stats.decode_s, 6),
         "tokens": stats.tokens,
         "chips": read,
-        "speed": speed,
+        "speed": speed(stats),
     }

@@ -7,7 +7,7 @@ put to the test). No network here.
 
 from specdec.serving.catalogue import Offer, catalogue
 from specdec.serving.gate import Gate, Ticket
-from specdec.serving.losslessness import Examination, Finding
+from specdec.serving.losslessness import Examination, Finding, Verdict
 from specdec.serving.service import GenerationRequest, Service
 from specdec.serving.settings import Settings
 from specdec.serving.store import ModelStore
@@ -22,5 +22,6 @@ __all__ = [
     "Service",
     "Settings",
     "Ticket",
+    "Verdict",
     "catalogue",
 ]

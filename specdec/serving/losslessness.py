@@ -34,7 +34,7 @@ RUN = 64  # tokens of the runs whose ids are compared
 DRAWS = (2_000, 20_000)  # through the rule: at least, at most
 RUNS = (40, 400)  # through the whole engine
 PATIENCE_S = 5.0  # for each kind of draws; how many that allows is settled before the first one counts
-STEPS = 20  # of progress
+STEPS = 10  # of progress
 
 
 @dataclass(frozen=True, slots=True)

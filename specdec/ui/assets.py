@@ -9,10 +9,12 @@ PAGE = assets_dir() / "page"
 STYLES = (
     *("colours.css", "frame.css", "figures.css", "panel.css", "tokens.css", "tip.css"),
     *("race.css", "replay.css", "step.css", "step-round.css", "share.css"),
+    *("honest.css", "guide.css", "present.css"),
 )
 SCRIPTS = (
     *("live.js", "tokens.js", "tip.js", "charts.js"),
     *("race.js", "replay.js", "step.js", "step-round.js"),
+    *("honest.js", "guide.js", "present.js"),
 )
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import gradio as gr
 
 from specdec.serving import Offer, Service
-from specdec.ui import charts, race, share, step
+from specdec.ui import charts, guide, honest, race, share, step
 from specdec.ui.assets import page_file
 from specdec.ui.handlers import follower, starts, stopper
 from specdec.ui.view import model_label
@@ -33,7 +33,7 @@ def build(service: Service) -> gr.Blocks:
     stops = Stops()
     page = gr.Blocks(title="specdec · speculative decoding, visible", fill_width=True)
     with page:
-        gr.HTML(page_file("header.html"), elem_id="top", js_on_load=None, apply_default_css=False)
+        top = guide.header()
         with gr.Column(elem_id="ask"):
             prompt, generate, stop = _ask()
         with gr.Row(elem_id="work", equal_height=False):
@@ -56,6 +56,8 @@ def build(service: Service) -> gr.Blocks:
             name="generate",
             queue_limit=service.settings.queue_limit,
         )
+        honest.wire(service, stops, honest.panel(), [prompt, *settings])
+        guide.wire(top, [prompt, *settings])
         race.wire(service, stops, race_view, [prompt, *settings])
         share.wire(page, share_tab, share_texts, [prompt, *settings])
         _stop_wiring(stops, stop, page)

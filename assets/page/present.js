@@ -53,8 +53,8 @@ function wanted({ key, target }) {
   return Boolean(target.closest?.(".sd-token, input"));
 }
 
-/** Have the Step through tab make a move; bring it into sight first. */
+/** Have the Step through tab make a move; where it is not in sight, the key brings it there. */
 function step(move) {
-  document.querySelector(STEP_TAB)?.click();
-  document.dispatchEvent(new CustomEvent("specdec:step", { detail: move }));
+  if (!document.querySelector(".st")?.offsetParent) return document.querySelector(STEP_TAB)?.click();
+  return document.dispatchEvent(new CustomEvent("specdec:step", { detail: move }));
 }

@@ -20,7 +20,7 @@ from specdec.decoding.drafting import Drafting, Drafts
 from specdec.decoding.processors import Processors
 from specdec.decoding.protocols import Drafter, Floats, Model
 from specdec.decoding.sampling import draw
-from specdec.decoding.verification import Rule, Verdict
+from specdec.decoding.verification import Judgement, Rule, Verdict
 from specdec.errors import RequestError
 
 FALSE_ALARM = 1e-4  # how often a sound engine exceeds the critical value, at most
@@ -109,7 +109,8 @@ def trusting(
     p: Floats, drafts: Sequence[int], q: Floats | None, judge: Sequence[float], choose: Sequence[float]
 ) -> Verdict:
     """A broken rule, for control: every draft is kept unseen."""
-    return Verdict(len(drafts), draw(p[-1], choose[-1]), "bonus")
+    judged = tuple(Judgement(p.item(i, draft), 1.0, judge[i]) for i, draft in enumerate(drafts))
+    return Verdict(len(drafts), draw(p[-1], choose[-1]), "bonus" if judged else "plain", judged)
 
 
 class Tally:

@@ -10,6 +10,7 @@ import { Picture } from "./step-round.js";
 
 const READ_ALOUD_S = 2; // a sentence that changes faster than this is not read to anybody
 const KEYS = { ArrowLeft: "back", ArrowRight: "on", Home: "first", End: "last", " ": "play" };
+const MOVES = new Set([...Object.values(KEYS), "slower", "faster"]); // that others may ask for
 const BUSY = ".sd:is([data-state=running], [data-state=waiting])";
 const CONTROLS = "input, textarea, select, a, button:not([role=tab]), [contenteditable=true]";
 
@@ -22,6 +23,7 @@ export function start(element, props, server) {
     files.ready();
   };
   document.addEventListener("specdec:run", ({ detail }) => take(detail));
+  document.addEventListener("specdec:step", ({ detail }) => MOVES.has(detail) && view[detail]());
   if (window.specdecRun) take(window.specdecRun);
 }
 
@@ -105,6 +107,21 @@ class StepView {
   pause() {
     cancelAnimationFrame(this.frame);
     this.playing = false;
+    this.tempo();
+  }
+
+  slower() {
+    this.tilt(-1);
+  }
+
+  faster() {
+    this.tilt(1);
+  }
+
+  /** Choose the next pace in the list, which goes from slow to fast. */
+  tilt(by) {
+    const { selectedIndex, length } = this.pace;
+    this.pace.selectedIndex = Math.min(Math.max(0, selectedIndex + by), length - 1);
     this.tempo();
   }
 

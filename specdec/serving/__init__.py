@@ -2,18 +2,21 @@
 
 Read in this order: `settings.py`, `gate.py` (who is next), `store.py` and `catalogue.py` (which models are kept,
 which are on offer), `bringing.py` (how more of them arrive), `service.py` (a request from the door to its last
-record). No network here.
+record), `losslessness.py` (a promise put to the test). No network here.
 """
 
 from specdec.serving.bringing import Bringing, Job
 from specdec.serving.catalogue import Offer, catalogue, drafts_for, targets
 from specdec.serving.gate import Gate, Ticket
+from specdec.serving.losslessness import Examination, Finding, Verdict
 from specdec.serving.service import GenerationRequest, Service
 from specdec.serving.settings import Settings
 from specdec.serving.store import ModelStore
 
 __all__ = [
     "Bringing",
+    "Examination",
+    "Finding",
     "Gate",
     "GenerationRequest",
     "Job",
@@ -22,6 +25,7 @@ __all__ = [
     "Service",
     "Settings",
     "Ticket",
+    "Verdict",
     "catalogue",
     "drafts_for",
     "targets",

@@ -127,10 +127,17 @@ class Service:
                 if cancelled():
                     yield Finished("cancelled", (), "")
                     return
-            engine = self._engine(request.target, request.draft)
-            prompt = _templated(engine.target, request.prompt) if request.chat else request.prompt
+            engine, prompt = self.engine(request)
             run = engine.stream(prompt, request.params, request.speculation)
             yield from _watched(run, request.prompt, engine.target.tokenizer, cancelled, self.settings.max_seconds)
+
+    def engine(self, request: GenerationRequest) -> tuple[Engine, str | list[int]]:
+        """What runs a request: the engine of its pair, and the prompt as it is fed to it; errors as in `stream`.
+
+        For callers whose turn it is in the line, and for no longer than that: nobody else may use it meanwhile.
+        """
+        engine = self._engine(request.target, request.draft)
+        return engine, _templated(engine.target, request.prompt) if request.chat else request.prompt
 
     def _engine(self, target: str, draft: str) -> Engine:
         """The engine of a pair, the same one each time, because it remembers how long the pair's passes take."""

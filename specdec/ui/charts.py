@@ -56,9 +56,9 @@ def acceptance(colours: Colours) -> Figure:
         line={"color": colours.accepted, "width": 2.5},
         hovertemplate="up to round %{x}: %{y:.0%}<extra></extra>",
     )
-    figure = go.Figure([dots, running], _layout(colours, "round"))
+    figure = go.Figure([dots, running], chart_layout(colours, "round"))
     figure.update_yaxes(range=[-0.04, 1.04], tickformat=".0%", tickvals=[0, 0.25, 0.5, 0.75, 1])
-    return _plain(figure)
+    return plain_json(figure)
 
 
 def speed(colours: Colours) -> Figure:
@@ -73,9 +73,9 @@ def speed(colours: Colours) -> Figure:
         )
         for name, colour, dash in lanes
     ]
-    figure = go.Figure(lines, _layout(colours, "tokens"))
+    figure = go.Figure(lines, chart_layout(colours, "tokens"))
     figure.update_yaxes(rangemode="tozero", nticks=5, autorangeoptions={"include": [0, 20]})
-    return _plain(figure)
+    return plain_json(figure)
 
 
 def lengths(colours: Colours) -> Figure:
@@ -85,11 +85,11 @@ def lengths(colours: Colours) -> Figure:
         marker={"color": colours.accepted},
         hovertemplate="%{x} accepted: %{y} rounds<extra></extra>",
     )
-    figure = go.Figure([bars], _layout(colours, "drafts accepted in a round"))
+    figure = go.Figure([bars], chart_layout(colours, "drafts accepted in a round"))
     figure.update_layout(bargap=0.3)
     figure.update_xaxes(tick0=0, dtick=1, fixedrange=True, autorangeoptions={"include": [-0.5, FEWEST_BARS + 0.5]})
     figure.update_yaxes(rangemode="tozero", nticks=5, fixedrange=True, autorangeoptions={"include": [0, 8]})
-    return _plain(figure)
+    return plain_json(figure)
 
 
 def phases(colours: Colours) -> Figure:
@@ -107,11 +107,11 @@ def phases(colours: Colours) -> Figure:
         )
         for (name, hatching), ink in zip(PHASES.items(), inks, strict=True)
     ]
-    figure = go.Figure(steps, _layout(colours, "round"))
+    figure = go.Figure(steps, chart_layout(colours, "round"))
     figure.update_layout(hovermode="x unified", hoverlabel={"bgcolor": colours.card, "bordercolor": colours.grid})
     figure.update_xaxes(unifiedhovertitle={"text": "round %{x}"})
     figure.update_yaxes(rangemode="tozero", nticks=5, ticksuffix=" ms", autorangeoptions={"include": [0, 1]})
-    return _plain(figure)
+    return plain_json(figure)
 
 
 def race_figures() -> dict[str, dict[str, Figure]]:
@@ -131,10 +131,11 @@ def race(colours: Colours) -> Figure:
         )
         for name, colour, dash in lanes
     ]
-    return _plain(go.Figure(lines, _layout(colours, "seconds")))
+    return plain_json(go.Figure(lines, chart_layout(colours, "seconds")))
 
 
-def _layout(colours: Colours, x_title: str) -> go.Layout:
+def chart_layout(colours: Colours, x_title: str) -> go.Layout:
+    """What all charts have in common."""
     axis = {"gridcolor": colours.grid, "zeroline": False, "tickfont": {"size": 11}, "ticks": ""}
     return go.Layout(
         template="none",
@@ -157,6 +158,7 @@ def _layout(colours: Colours, x_title: str) -> go.Layout:
     )
 
 
-def _plain(figure: go.Figure) -> Figure:
+def plain_json(figure: go.Figure) -> Figure:
+    """A figure as plain JSON values."""
     plain: Figure = json.loads(figure.to_json())
     return {"data": plain["data"], "layout": plain["layout"]}

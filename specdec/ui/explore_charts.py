@@ -2,7 +2,7 @@
 
 import plotly.graph_objects as go  # type: ignore[import-untyped]
 
-from specdec.ui.charts import DARK, LIGHT, Colours, Figure, _layout, _plain
+from specdec.ui.charts import DARK, LIGHT, Colours, Figure, chart_layout, plain_json
 
 HEIGHT = 280
 
@@ -24,12 +24,12 @@ def explore(colours: Colours, most: int) -> Figure:
             hovertemplate="k = %{x}, measured: %{y:.2f} × plain<extra></extra>",
         ),
     ]
-    figure = go.Figure(traces, _layout(colours, "drafts a round, k"))
+    figure = go.Figure(traces, chart_layout(colours, "drafts a round, k"))
     figure.update_layout(height=HEIGHT)
     figure.update_xaxes(range=[-0.4, most + 0.4], dtick=1 if most < 20 else None, autorangeoptions=None)
     figure.update_yaxes(rangemode="tozero", ticksuffix=" ×", nticks=6, autorangeoptions={"include": [0, 1.2]})
     figure.add_hline(1, line={"color": colours.text, "width": 1, "dash": "dot"})
-    return _plain(figure)
+    return plain_json(figure)
 
 
 def _line(name: str, colour: str, dash: str) -> go.Scatter:

@@ -9,7 +9,7 @@ from functools import partial
 import gradio as gr
 
 from specdec.serving import Service
-from specdec.ui import api, bring, charts, controls, examples, explore, race, share, step
+from specdec.ui import api, bring, charts, controls, examples, explore, guide, honest, race, share, step
 from specdec.ui.assets import page_file
 from specdec.ui.baseline import Baselines
 from specdec.ui.handlers import follower, starts, stopper
@@ -23,7 +23,7 @@ def build(service: Service) -> gr.Blocks:
     stops = Stops()
     page = gr.Blocks(title="specdec · speculative decoding, visible", fill_width=True)
     with page:
-        gr.HTML(page_file("header.html"), elem_id="top", js_on_load=None, apply_default_css=False)
+        top = guide.header()
         with gr.Column(elem_id="ask"):
             prompt, groups, generate, stop = _ask()
             note = examples.note()
@@ -51,6 +51,8 @@ def build(service: Service) -> gr.Blocks:
             name="generate",
             queue_limit=service.settings.queue_limit,
         )
+        honest.wire(service, stops, honest.panel(), [prompt, *settings])
+        guide.wire(top, [prompt, *settings])
         race.wire(service, stops, race_view, [prompt, *settings])
         explore.wire(service, stops, explore_view, [prompt, *settings])
         api.wire(service, stops, [prompt, *settings])

@@ -32,9 +32,9 @@ def complete(client: Client, prompt: Any = "#0", **settings: Any) -> dict[str, A
 
 
 def test_only_what_means_something_is_listed(client: Client):
-    """Six endpoints, each with a description; nothing must be given that the page has a value for."""
+    """Seven endpoints, each with a description; nothing must be given that the page has a value for."""
     listed = client.view_api(return_format="dict", print_info=False)["named_endpoints"]
-    assert set(listed) == {"/complete", "/explore", "/generate", "/race", "/share", "/stop"}
+    assert set(listed) == {"/complete", "/explore", "/generate", "/race", "/share", "/stop", "/test_losslessness"}
     for name, told in listed.items():
         assert told["description"].endswith("."), name
         assert all(parameter["label"] and parameter["parameter_has_default"] for parameter in told["parameters"])

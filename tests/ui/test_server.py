@@ -111,9 +111,9 @@ def test_switches_are_pinned(blocks: Any):
 def test_generation_is_wired_as_it_must_be(blocks: Any):
     """Its own name, one engine, no fading of the live panel, no second click while it runs."""
     users = [fn for fn in blocks.fns.values() if fn.concurrency_id == "engine"]
-    assert [fn.api_name for fn in users] == ["generate", "race", "explore", "complete"]
-    assert [fn.concurrency_limit for fn in users] == [7, 7, 7, 7]
-    for fn in users[:3]:
+    assert [fn.api_name for fn in users] == ["generate", "test_losslessness", "race", "explore", "complete"]
+    assert [fn.concurrency_limit for fn in users] == [7] * 5
+    for fn in users[:4]:
         assert fn.show_progress == "hidden"
         assert fn.trigger_mode == "once"
     (stop,) = [fn for fn in blocks.fns.values() if fn.api_name == "stop"]

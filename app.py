@@ -51,10 +51,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     limit_threads(chosen.threads)
     from specdec.errors import SpecdecError
     from specdec.serving import Service, Settings, catalogue
-    from specdec.ui.server import serve
+    from specdec.ui.launch import launch
 
     try:
-        serve(Service(Settings.from_environment(), offers=catalogue(chosen.model)), chosen.host, chosen.port)
+        launch(Service(Settings.from_environment(), offers=catalogue(chosen.model)), chosen.host, chosen.port)
     except SpecdecError as error:
         print(f"specdec: {error}", file=sys.stderr)
         return 2

@@ -16,9 +16,7 @@ from specdec.threads import calm_blas
 def options(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     """The command line, its defaults taken from the environment."""
     parser = argparse.ArgumentParser(description="Speculative decoding in NumPy, to be watched in a browser.")
-    parser.add_argument(
-        "--host", default=os.environ.get("GRADIO_SERVER_NAME") or _host(), help="address to listen on"
-    )
+    parser.add_argument("--host", default=os.environ.get("GRADIO_SERVER_NAME") or _host(), help="address to listen on")
     parser.add_argument(
         "--port", type=int, default=os.environ.get("GRADIO_SERVER_PORT") or "7860", help="port to listen on"
     )

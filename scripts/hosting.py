@@ -5,7 +5,8 @@
 
 `run` takes the files that `docs/hosting.md` uploads and nothing else, a fresh virtual environment, an ordinary user, a
 code folder nobody can write to, two cores, 16 GB, and an environment with nothing in it but what Spaces sets; once
-with a home folder and once with none. A browser and a `gradio_client` then use the page.
+with a home folder and once with none. A browser and a `gradio_client` then use the page. PYTHON=/usr/bin/python3.12
+chooses the Python, which the ordinary user must be able to read.
 """
 
 import os
@@ -86,8 +87,7 @@ def uploaded() -> list[str]:
     """The files of this folder that the command would upload."""
     command = upload_command()
     given = {
-        name: [value for option, value in pairwise(command) if option == f"--{name}"]
-        for name in ("include", "exclude")
+        name: [value for option, value in pairwise(command) if option == f"--{name}"] for name in ("include", "exclude")
     }
     files = (str(path.relative_to(ROOT)) for path in sorted(ROOT.rglob("*")) if path.is_file())
     return list(filter_repo_objects(files, allow_patterns=given["include"], ignore_patterns=given["exclude"]))
@@ -120,7 +120,7 @@ def _code(folder: Path) -> Path:
 
 
 def _environment(folder: Path) -> str:
-    subprocess.run([sys.executable, "-m", "venv", folder], check=True)
+    subprocess.run([os.environ.get("PYTHON", sys.executable), "-m", "venv", folder], check=True)
     python = str(folder / "bin" / "python")
     began = time.monotonic()
     subprocess.run([python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *build_set()], check=True)

@@ -2,6 +2,7 @@
 
 import ipaddress
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Self
@@ -11,6 +12,8 @@ from specdec.errors import ConfigError
 
 PREFIX = "SPECDEC_"
 BRING = ("off", "known", "any")
+PUBLIC = {"max_new_tokens": 256, "max_prompt_characters": 4_000, "max_seconds": 60.0, "queue_limit": 8}
+BYTES = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "KI": 2**10, "MI": 2**20, "GI": 2**30}
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +49,23 @@ class Settings:
     def from_environment(cls, environment: Mapping[str, str] = os.environ, host: str = "127.0.0.1") -> Self:
         """Settings with every `SPECDEC_<NAME>` that is set; ConfigError where one is no number or out of range.
 
-        `host` is what the page listens on. Where others can reach it, `bring` is "known" unless it is set; on a
-        Space (`SPACE_ID`) it is "off" unless it is set, and never "any".
+        On a Hugging Face Space (`SPACE_ID` is set) anybody may come: what is not set is `PUBLIC`, and half of the
+        memory it says it has (`MEMORY`) may hold models. `host` is what the page listens on. Where others can reach
+        it, `bring` is "known" unless it is set; on a Space it is "off" unless it is set, and never "any".
         """
         kinds = {spec.name: type(spec.default) for spec in fields(cls)}
         given = {name: environment.get(PREFIX + name.upper(), "").strip() for name in kinds}
-        given["bring"] = _bring(given["bring"], on_a_space="SPACE_ID" in environment, host=host)
-        return cls(**{name: _number(name, text, kinds[name]) for name, text in given.items() if text})
+        public = bool(environment.get("SPACE_ID"))
+        given["bring"] = _bring(given["bring"], on_a_space=public, host=host)
+        set_here = {name: _number(name, text, kinds[name]) for name, text in given.items() if text}
+        return cls(**(_public(environment) if public else {}) | set_here)
+
+
+def _public(environment: Mapping[str, str]) -> dict[str, Any]:
+    """Limits where anybody may come; a size of memory that cannot be read is as good as none."""
+    size = re.fullmatch(r"(\d{1,15})([KMG]?I?)B?", environment.get("MEMORY", "").strip().upper())
+    half = int(size[1]) * BYTES.get(size[2], 0) // 2_000_000 if size else 0
+    return PUBLIC | ({"model_memory_mb": half} if half else {})
 
 
 def _number(name: str, text: str, kind: type) -> Any:

@@ -5,7 +5,6 @@ few named in `assets.py`.
 """
 
 import gzip
-import logging
 import socket
 import threading
 from contextlib import suppress
@@ -17,7 +16,7 @@ from fastapi import FastAPI, HTTPException, Request, Response
 from fastapi.middleware.cors import CORSMiddleware
 from fastapi.responses import FileResponse
 
-from specdec.errors import ConfigError, SpecdecError
+from specdec.errors import ConfigError
 from specdec.serving import Service
 from specdec.ui.assets import STYLES, served
 from specdec.ui.page import build
@@ -25,7 +24,6 @@ from specdec.ui.page import build
 MAX_UPLOAD = "1mb"
 GOODBYE_S = 3
 MEDIA_TYPES = {".css": "text/css", ".js": "text/javascript", ".png": "image/png"}  # not from the system's table
-log = logging.getLogger(__name__)
 
 
 def create_app(service: Service) -> FastAPI:
@@ -56,14 +54,11 @@ def create_app(service: Service) -> FastAPI:
 
 
 def serve(service: Service, host: str, port: int) -> None:
-    """Serve until interrupted; the default models load in the background, so that the page opens at once.
-
-    ConfigError where the address cannot be listened on.
-    """
+    """Serve until interrupted; ConfigError where the address cannot be listened on."""
     with _listening(host, port) as listener:
         config = uvicorn.Config(create_app(service), log_level="warning", timeout_graceful_shutdown=GOODBYE_S)
         server = _Server(config)
-        threading.Thread(target=_warm_up, args=(service,), name="warm-up", daemon=True).start()
+        threading.Thread(target=_compressed, name="compress", daemon=True).start()
         shown = "127.0.0.1" if host in ("0.0.0.0", "::") else host
         print(f"specdec is at http://{shown}:{port}  (Ctrl+C ends it)", flush=True)
         with suppress(KeyboardInterrupt):
@@ -88,17 +83,6 @@ def _listening(host: str, port: int) -> socket.socket:
         raise ConfigError(f"port {port} of {host} cannot be used ({error}): choose another with --port") from error
 
 
-def _warm_up(service: Service) -> None:
-    _compressed()
-    target = next((offer.name for offer in service.offers if offer.role != "draft"), None)
-    draft = next((offer.name for offer in service.offers if offer.role != "target"), "none")
-    try:
-        if target:
-            service.warm_up(target, draft)
-    except SpecdecError as error:
-        log.warning("the default models could not be warmed up: %s", error)
-
-
 def _file(name: str, request: Request) -> Response:
     """One of the page's files; plotly.js compressed, because it is large."""
     path = served().get(name)
@@ -113,7 +97,7 @@ def _file(name: str, request: Request) -> Response:
 
 @cache
 def _compressed() -> bytes:
-    return gzip.compress(served()["plotly.min.js"].read_bytes(), 6, mtime=0)
+    return gzip.compress(served()["plotly.min.js"].read_bytes(), 4, mtime=0)
 
 
 def _theme() -> gr.Theme:

@@ -48,6 +48,25 @@ def test_who_can_reach_the_page_decides_what_may_be_brought(asked: str, space: b
     assert Settings.from_environment(environment, host).bring == allowed
 
 
+def test_a_public_space_has_tighter_limits():
+    """SPACE_ID: fewer tokens, shorter prompts, less time, a shorter queue; what is set by name comes first."""
+    usual, public = Settings(), Settings.from_environment({"SPACE_ID": "a/b"})
+    for name in ("max_new_tokens", "max_prompt_characters", "max_seconds", "queue_limit"):
+        assert getattr(public, name) < getattr(usual, name)
+    own = Settings.from_environment({"SPACE_ID": "a/b", "SPECDEC_MAX_NEW_TOKENS": "400"})
+    assert (own.max_new_tokens, own.max_seconds) == (400, public.max_seconds)
+
+
+@pytest.mark.parametrize(
+    ("memory", "megabytes"),
+    [("16Gi", 8_589), ("32G", 16_000), ("2048Mi", 1_073), ("17179869184", 8_589), ("a lot", 8_000), ("", 8_000)],
+)
+def test_half_of_a_spaces_memory_is_for_models(memory: str, megabytes: int):
+    """As Kubernetes writes sizes; anything else changes nothing, nor does it where there is no Space."""
+    assert Settings.from_environment({"SPACE_ID": "a/b", "MEMORY": memory}).model_memory_mb == megabytes
+    assert Settings.from_environment({"MEMORY": memory}) == Settings()
+
+
 @pytest.mark.parametrize(
     ("name", "value"),
     [

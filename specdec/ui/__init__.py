@@ -2,7 +2,8 @@
 
 Read in this order: `view.py` (records to what the page draws), `traces.py` (runs as files), `charts.py` (its charts),
 `watch.py` (a run as the page follows it), `race.py` and `verdict.py` (two runs), `step.py` (one round at a time),
-`page.py` (the Blocks), `handlers.py` (its buttons), `server.py` (the web application around it). What the browser does
+`models.py`, `examples.py` and `controls.py` (what is asked), `bring.py` (models that are fetched), `page.py` (the
+Blocks), `handlers.py` (its buttons), `server.py` (the web application around it). What the browser does
 with it is in `assets/page/`.
 """
 

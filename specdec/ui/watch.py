@@ -110,9 +110,14 @@ def waiting(ticket: Ticket, cancelled: Callable[[], bool]) -> Iterator[str]:
 
 
 def sentence(message: str) -> str:
-    """An error's message as one sentence: capital first, full stop last, and no longer than a reader wants."""
+    """An error's message as one sentence: capital first, full stop last, and no longer than a reader wants.
+
+    A model's name that comes first (gpt2, org/name) keeps its letters.
+    """
     text = " ".join(message.split())[:400]
-    return text[:1].upper() + text[1:] + ("" if text.endswith((".", "!", "?", "…")) else ".")
+    if text.partition(" ")[0].replace("_", "").isalpha():
+        text = text[:1].upper() + text[1:]
+    return text + ("" if text.endswith((".", "!", "?", "…")) else ".")
 
 
 class Stops:

@@ -73,8 +73,8 @@ def test_progress_is_in_bytes_and_runs_are_not_held_up(service: Service, hub: Hu
     """While a file is on its way, the job says how far it is, and a generation goes through."""
     hub.held["model.safetensors"] = threading.Event()
     service.bringing.start(REPOSITORY)
-    job = wait(service, lambda job: job.phase == "fetching" and 0 < job.done < job.total)
-    assert job.total <= sum(map(len, hub.files.values()))
+    job = wait(service, lambda job: job.phase == "fetching" and job.done > 0)
+    assert job.done < sum(map(len, hub.files.values()))
     *_, last = service.stream(ask(DEFAULT_TARGET))
     assert isinstance(last, Finished)
     hub.held["model.safetensors"].set()

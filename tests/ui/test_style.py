@@ -15,6 +15,8 @@ TEXT_ON = [
     ("muted", "card"),
     ("alert", "alert-back"),
     ("accent-ink", "accent"),
+    ("accent", "card"),
+    ("alert", "card"),
     ("accepted", "accepted-back"),
     ("rejected", "rejected-back"),
     ("recovered", "recovered-back"),

@@ -96,7 +96,7 @@ def _group(kind: Kind) -> gr.Dataset:
         sample_labels=list(kind.prompts),
         type="index",
         elem_id=f"examples-{kind.name.lower()}",
-        elem_classes="sd-kind",
+        elem_classes="sd-prompts",
     )
 
 

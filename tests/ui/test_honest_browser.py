@@ -47,6 +47,6 @@ def test_it_stops_and_says_what_is_missing(slow: str, visit: Visit):
     page.locator("#honest-open").click()
     page.get_by_role("button", name="Run the test now").click()
     page.wait_for_selector(".hn tr[data-test=greedy]")
-    page.get_by_role("button", name="Stop", exact=True).click()
+    page.locator(".hn [data-do=stop]").click()
     page.wait_for_selector(".hn[data-state=stopped]")
     assert page.locator("#honest-open").inner_text() == "lossless: test it"

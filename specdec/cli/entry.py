@@ -27,7 +27,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return _train(arguments[1:])
         options = parse(arguments)
         calm_blas()
-        _run(options)
+        _run(options, arguments)
         sys.stdout.flush()
     except KeyboardInterrupt:
         if sys.stderr.isatty():
@@ -47,11 +47,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _run(options: argparse.Namespace) -> None:
+def _run(options: argparse.Namespace, arguments: list[str]) -> None:
     if options.command == "generate":
         from specdec.cli.generate import generate
 
         generate(options)
+    elif options.command == "bench":
+        from specdec.cli.bench import bench
+
+        bench(options, arguments)
     elif options.command == "models":
         from specdec.cli.models import list_models
 

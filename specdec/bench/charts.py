@@ -1,11 +1,13 @@
 """The report's charts, as plotly figures. Each line has a mark and a dash of its own beside its colour."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from html import escape
 from typing import Any
 
 import plotly.graph_objects as go  # type: ignore[import-untyped]
 
 from specdec.bench.figures import Row, Spread
+from specdec.bench.plan import Work
 from specdec.bench.results import Results
 from specdec.decoding import speed_up
 
@@ -16,13 +18,18 @@ STYLES = (
     ("#cc79a7", "dashdot", "cross"),
     ("#56b4e9", "longdash", "triangle-up"),
 )
+BARS: dict[str, tuple[str, Callable[[Work], str]]] = {  # title, what bars stand side by side for
+    "kinds": ("Kinds of prompt", lambda work: f"{work.kind}<br>{escape(work.target)}"),
+    "temperature": ("Temperature", lambda work: f"temperature {work.temperature:g}"),
+    "peers": ("Beside other engines", lambda work: escape(work.target)),
+}
 Named = tuple[str, str, go.Figure]  # title, what it shows, chart
 
 
 def charts(results: Results) -> list[Named]:
     """Those for which there are rows."""
     found = [_against_k(results), _against_sizes(results), _first_token(results), _positions(results)]
-    found += [_bars(results, suite) for suite in ("kinds", "temperature", "peers")]
+    found += [_bars(results, suite) for suite in BARS]
     return [chart for chart in found if chart[2].data]
 
 
@@ -60,8 +67,10 @@ def _against_sizes(results: Results) -> Named:
         known = [row for row in rows if weights.get(row.way.draft) and weights.get(row.work.target)]
         known.sort(key=lambda row: weights[row.way.draft])
         ratios = [weights[row.way.draft] / weights[row.work.target] for row in known]
-        trace = _measured(rows[0].work.target, ratios, [row.figures.speed_up for row in known], index)
-        figure.add_trace(trace.update(text=[row.way.label for row in known], hovertemplate="%{text}: %{y:.2f} ×"))
+        trace = _measured(escape(rows[0].work.target), ratios, [row.figures.speed_up for row in known], index)
+        figure.add_trace(
+            trace.update(text=[escape(row.way.label) for row in known], hovertemplate="%{text}: %{y:.2f} ×")
+        )
     figure.update_xaxes(tickformat=".0%")
     return "Speed-up against the sizes of draft and target", "A draft of few weights is quick and errs more.", figure
 
@@ -73,7 +82,7 @@ def _first_token(results: Results) -> Named:
     for index, way in enumerate(dict.fromkeys(row.way for row in rows)):
         own = [row for row in rows if row.way == way]
         lengths = [row.work.prompt_tokens for row in own]
-        figure.add_trace(_measured(way.label, lengths, [row.figures.ttft_s for row in own], index))
+        figure.add_trace(_measured(escape(way.label), lengths, [row.figures.ttft_s for row in own], index))
     return "Time to the first token against the length of the prompt", "A draft has to read the prompt, too.", figure
 
 
@@ -83,7 +92,7 @@ def _positions(results: Results) -> Named:
     for index, rows in enumerate(_contests(results, "k")):
         row = max(rows, key=lambda row: len(row.figures.accepted_by_position))
         shares = row.figures.accepted_by_position
-        name = f"{row.way.label}, temperature {row.work.temperature:g}"
+        name = f"{escape(row.way.label)}, temperature {row.work.temperature:g}"
         figure.add_trace(_line(name, list(range(1, len(shares) + 1)), shares, index, "solid"))
     figure.update_yaxes(tickformat=".0%", rangemode="tozero")
     return "Acceptance by position", "A draft counts only where all before it were accepted.", figure
@@ -91,20 +100,15 @@ def _positions(results: Results) -> Named:
 
 def _bars(results: Results, suite: str) -> Named:
     """Tokens per second of each way, by what the suite varies."""
-    names = {
-        "kinds": ("Kinds of prompt", lambda row: f"{row.work.kind}<br>{row.work.target}"),
-        "temperature": ("Temperature", lambda row: f"temperature {row.work.temperature:g}"),
-        "peers": ("Beside other engines", lambda row: row.work.target),
-    }
-    heading, group = names[suite]
+    heading, group = BARS[suite]
     figure = _figure("", "tokens/s")
     rows = [row for row in results.rows if row.suite == suite]
     for index, way in enumerate(dict.fromkeys(row.way for row in rows)):
         own = [row for row in rows if row.way == way]
         speeds = [row.figures.tokens_per_second for row in own]
         bar = go.Bar(
-            name=way.label,
-            x=[group(row) for row in own],
+            name=escape(way.label),
+            x=[group(row.work) for row in own],
             y=[speed.median for speed in speeds],
             error_y=_errors(speeds),
             marker={"color": STYLES[index % len(STYLES)][0], "pattern": {"shape": ("", "/", ".", "x", "-")[index % 5]}},

@@ -11,7 +11,7 @@ import argparse
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from specdec.bench.plan import PLAIN, SAMPLED, Contest, Way, Work
 from specdec.bench.prompts import STORIES
@@ -69,7 +69,7 @@ def _print_tables(options: argparse.Namespace) -> None:
             work = Work(target, "story", temperature, options.tokens, len(STORIES))
             written += _compare(Contest("sizes", work, (*PLAIN, *ways), options.repeat), shelf)
         if texts:
-            share = repeated(shelf.model(target), written, texts)
+            share = repeated(cast("LanguageModel", shelf.model(target)), written, texts)
             repetitions.append(
                 f"\n{share:.1%} of the {GRAM}-token runs that {target} wrote stand in {len(texts):,} characters of text"
             )

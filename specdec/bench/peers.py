@@ -6,7 +6,7 @@
 
 import importlib
 import statistics
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from itertools import islice, pairwise
 from time import perf_counter
@@ -14,7 +14,7 @@ from typing import Any
 
 from specdec.bench.plan import Way
 from specdec.bench.reference import as_transformers
-from specdec.bench.shelf import Ids, Player
+from specdec.bench.shelf import Ids, Peer, Player
 from specdec.checkpoints import resolve
 from specdec.checkpoints.checkpoint import Checkpoint, open_checkpoint
 from specdec.config import SamplingParams
@@ -148,6 +148,9 @@ class LlamaCpp:
             return as_rounds(began, _arrivals(islice(tokens, params.max_tokens), ends))
 
         return play
+
+
+PEERS: dict[str, Callable[[int | None], Peer]] = {"transformers": Transformers, "llama.cpp": LlamaCpp}
 
 
 def _llama_cpp() -> Any:

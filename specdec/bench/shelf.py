@@ -5,10 +5,9 @@ with the same records, so that every figure comes out of one fold.
 """
 
 from collections.abc import Callable, Sequence
-from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
-from specdec.bench.plan import Way, Work
+from specdec.bench.plan import EngineName, Way, Work
 from specdec.bench.prompts import PROMPTS, endless
 from specdec.config import SamplingParams, SpeculativeConfig
 from specdec.decoding import Engine, ModelDrafter, NgramDrafter
@@ -22,6 +21,14 @@ Player = Callable[[Ids, SamplingParams], tuple[Round, ...]]
 Loader = Callable[[str], Model]
 
 
+class Peer(Protocol):
+    """Another engine."""
+
+    def player(self, target: str, way: Way) -> Player:
+        """How it is run; MissingExtraError or UnsupportedError where it cannot be."""
+        ...
+
+
 class Shelf:
     """Models that are kept once loaded. `loader` turns a name into a model (default: `load_model`)."""
 
@@ -29,6 +36,7 @@ class Shelf:
         self.threads = threads
         self._loader = loader or self._load
         self._models: dict[str, Model] = {}
+        self._peers: dict[EngineName, Peer] = {}
 
     def here(self, name: str) -> bool:
         """Whether a model the project knows by name is on this machine."""
@@ -65,10 +73,8 @@ class Shelf:
 
     def player(self, target: str, way: Way) -> Player:
         """How a way of decoding is run; MissingExtraError or UnsupportedError where another engine cannot."""
-        if way.engine == "transformers":
-            return self._transformers.player(target, way)
-        if way.engine == "llama.cpp":
-            return self._llama.player(target, way)
+        if way.engine != "specdec":
+            return self._peer(way.engine).player(target, way)
         model = self.model(target)
         drafter = self._drafter(way.draft)
         if isinstance(drafter, ModelDrafter):
@@ -80,17 +86,12 @@ class Shelf:
             return None
         return NgramDrafter() if name == "ngram" else ModelDrafter(self.model(name))
 
-    @cached_property
-    def _transformers(self) -> Any:
-        from specdec.bench.peers import Transformers
+    def _peer(self, engine: EngineName) -> Peer:
+        from specdec.bench.peers import PEERS
 
-        return Transformers(self.threads)
-
-    @cached_property
-    def _llama(self) -> Any:
-        from specdec.bench.peers import LlamaCpp
-
-        return LlamaCpp(self.threads)
+        if engine not in self._peers:
+            self._peers[engine] = PEERS[engine](self.threads)
+        return self._peers[engine]
 
     def _load(self, name: str) -> Model:
         from specdec.checkpoints import load_model

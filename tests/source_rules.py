@@ -30,7 +30,7 @@ THIRD_PARTY = {  # beside NumPy; whoever is not named here has nothing but NumPy
     "serving": {"fastapi", "pydantic", "starlette", "tenacity", "uvicorn"},
     "telemetry": {"opentelemetry"},
     "ui": {"fastapi", "gradio", "plotly", "starlette", "uvicorn"},
-    "bench": {"jinja2", "plotly", "rich", "torch", "transformers"},
+    "bench": {"jinja2", "llama_cpp", "plotly", "rich", "torch", "transformers"},
     "training": {"matplotlib", "rich", "safetensors", "tokenizers", "torch"},
     "onnx": {"onnx", "onnx_ir", "onnxruntime"},
     "cluster": {"fastapi", "ray"},

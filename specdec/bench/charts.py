@@ -38,23 +38,23 @@ def _against_k(results: Results) -> Named:
     figure = _figure("tokens drafted a round, k", "speed-up")
     for index, rows in enumerate(_contests(results, "k")):
         name = f"temperature {rows[0].work.temperature:g}" if rows[0].work.temperature else "greedy"
-        fixed = sorted((row for row in rows if row.figures.theory), key=lambda row: str(row.way.k).zfill(2))
+        fixed = [row for row in rows if isinstance(row.way.k, int)]
         ks = [row.way.k for row in fixed]
         figure.add_trace(_measured(f"{name}, measured", ks, [row.figures.speed_up for row in fixed], index))
-        theory = [row.figures.theory.speed_up for row in fixed if row.figures.theory]
-        figure.add_trace(_line(f"{name}, theory", ks, theory, index, "dash"))
-        ideal = [
-            speed_up(row.figures.alpha, int(row.way.k), row.figures.theory.c) for row in fixed if row.figures.theory
-        ]
-        figure.add_trace(_line(f"{name}, if a pass cost the same for any k", ks, ideal, index, "dot"))
+        known = [(int(row.way.k), row.figures.alpha, theory) for row in fixed if (theory := row.figures.theory)]
+        drafted = [k for k, _, _ in known]
+        figure.add_trace(_line(f"{name}, theory", drafted, [theory.speed_up for _, _, theory in known], index, "dash"))
+        ideal = [speed_up(alpha, k, theory.c) for k, alpha, theory in known]
+        figure.add_trace(_line(f"{name}, theory with v = 1", drafted, ideal, index, "dot"))
         for row in rows:
             if row.way.k == "auto":
                 ends = [ks[0], ks[-1]] if ks else [0, 1]
                 gain = row.figures.speed_up.median
                 figure.add_trace(_line(f"{name}, auto", ends, [gain, gain], index, "longdashdot"))
+    figure.update_xaxes(dtick=1)
     text = (
         "Theory: E[τ] / (v + k·c), E[τ] = (1 − α^(k+1)) / (1 − α), with the α, c and v that were measured at each k. "
-        "The dotted line has v = 1, which the paper assumes."
+        "The paper assumes v = 1: a pass over any few tokens costs as much as a pass over one."
     )
     return "Speed-up against the lookahead k", text, figure
 
@@ -66,6 +66,8 @@ def _against_sizes(results: Results) -> Named:
         weights = results.parameters
         known = [row for row in rows if weights.get(row.way.draft) and weights.get(row.work.target)]
         known.sort(key=lambda row: weights[row.way.draft])
+        if not known:
+            continue
         ratios = [weights[row.way.draft] / weights[row.work.target] for row in known]
         trace = _measured(escape(rows[0].work.target), ratios, [row.figures.speed_up for row in known], index)
         figure.add_trace(
@@ -94,7 +96,9 @@ def _positions(results: Results) -> Named:
         shares = row.figures.accepted_by_position
         name = f"{escape(row.way.label)}, temperature {row.work.temperature:g}"
         figure.add_trace(_line(name, list(range(1, len(shares) + 1)), shares, index, "solid"))
-    figure.update_yaxes(tickformat=".0%", rangemode="tozero")
+    figure.update_traces(mode="lines+markers")
+    figure.update_xaxes(dtick=1)
+    figure.update_yaxes(tickformat=".0%")
     return "Acceptance by position", "A draft counts only where all before it were accepted.", figure
 
 
@@ -157,7 +161,7 @@ def _figure(x: str, y: str) -> go.Figure:
         "paper_bgcolor": "rgba(0,0,0,0)",
         "plot_bgcolor": "rgba(0,0,0,0)",
         "font": {"family": "system-ui, sans-serif", "size": 13},
-        "legend": {"orientation": "h", "y": -0.2},
+        "legend": {"orientation": "h", "y": 1.02, "yanchor": "bottom"},
         "showlegend": True,
         "xaxis": {"title": {"text": x}, "zeroline": False},
         "yaxis": {"title": {"text": y}, "rangemode": "tozero"},

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.browser
 def test_charts_are_drawn_from_the_file_alone(chromium, tmp_path, monkeypatch, scheme):
     """Opened from disk at a phone's width: every chart has its lines, nothing is asked of anyone, nothing overflows."""
     monkeypatch.setattr(surroundings.surroundings, "__defaults__", (1_000,))
-    scope = replace(SCOPE, suites=("k", "sizes", "prompt-length", "kinds", "temperature"))
+    scope = replace(SCOPE, suites=("k", "prompt-length", "kinds", "temperature"))
     run_suite(scope, tmp_path, "bench", shelf=shelf())
     context = chromium.new_context(color_scheme=scheme, viewport={"width": 390, "height": 844})
     page, asked, faults = context.new_page(), [], []

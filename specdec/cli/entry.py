@@ -29,7 +29,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         options = parse(arguments)
         calm_blas()
         with remembered() as interrupts:
-            _run(options, interrupts)
+            _run(options, arguments, interrupts)
         sys.stdout.flush()
     except KeyboardInterrupt:
         if sys.stderr.isatty():
@@ -49,11 +49,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _run(options: argparse.Namespace, interrupts: Interrupts) -> None:
+def _run(options: argparse.Namespace, arguments: list[str], interrupts: Interrupts) -> None:
     if options.command == "generate":
         from specdec.cli.generate import generate
 
         generate(options, interrupts)
+    elif options.command == "bench":
+        from specdec.cli.bench import bench
+
+        bench(options, arguments)
     elif options.command == "models":
         from specdec.cli.models import list_models
 

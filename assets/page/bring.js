@@ -1,4 +1,4 @@
-// The tab Bring a model: a line for each known model, a field for others, and how the download under way is going.
+// The tab Models: a line for each known model, a field for others, and how the download under way is going.
 //
 // The server is asked for all of it when the tab comes into sight, and for the download a few times a second while
 // there is one. Names and messages are only ever set through textContent.

@@ -143,6 +143,6 @@ def missing(kind: Kind, target: Offer | None, bring: str) -> str:
     how = (
         "which can be fetched where this page runs on your own machine"
         if bring == "off"
-        else "fetch it under Bring a model, then choose this again"
+        else "fetch it under Models, then choose this again"
     )
     return f"This needs a model that was taught to answer, such as {INSTRUCT}: {how}."

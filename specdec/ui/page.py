@@ -39,7 +39,7 @@ def build(service: Service) -> gr.Blocks:
                     explore_view = explore.panel(controls.MAX_LOOKAHEAD, service.settings.max_new_tokens)
                 with gr.Tab("Share", elem_id="share-view", render_children=True) as share_tab:
                     share_texts = share.panel()
-                with gr.Tab("Bring a model", elem_id="bring-view", render_children=True):
+                with gr.Tab("Models", elem_id="bring-view", render_children=True):
                     bring_view = bring.panel(service)
             with gr.Column(elem_id="settings", scale=3, min_width=280):
                 settings = controls.settings(service)

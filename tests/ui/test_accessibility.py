@@ -11,7 +11,7 @@ from tests.ui.test_race_browser import race
 
 pytestmark = pytest.mark.browser
 
-VIEWS = ("Decode", "Race", "Step through", "Share")
+VIEWS = ("Decode", "Race", "Step through", "Explore", "Share", "Models")
 SETTLED_MS = 500  # a tab fades in, and half-faded text has little contrast
 SIZES = {"desktop": {"width": 1280, "height": 900}, "phone": {"width": 390, "height": 844}}
 

@@ -37,7 +37,7 @@ def bare(hub: Hub, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 def open_tab(page: Any) -> None:
     """Go to the tab and wait for its list."""
-    page.get_by_role("tab", name="Bring a model").click()
+    page.get_by_role("tab", name="Models").click()
     page.wait_for_selector("[data-model=gpt2]")
 
 
@@ -136,8 +136,7 @@ def test_without_a_network_the_page_says_so(visit: Visit, tmp_path: Path, monkey
     out_of_reach(tmp_path, monkeypatch)
     with running("app.py", "--port", "PORT") as address:
         page = visit(address, viewport={"width": 390, "height": 844}, has_touch=True)
-        page.locator("#views .overflow-menu > button").click()
-        page.locator("#views .overflow-dropdown button", has_text="Bring a model").click()
+        open_tab(page)
         page.wait_for_selector("[data-model=gpt2]")
         page.get_by_role("button", name="Fetch gpt2", exact=True).click()
         page.wait_for_selector(".br[data-state=failed]")

@@ -93,7 +93,7 @@ def test_models_that_suit_an_example_are_left_as_they_are():
         assert (target["value"], draft["value"]) == pair
 
 
-@pytest.mark.parametrize(("bring", "said"), [("any", "fetch it under Bring a model"), ("off", "your own machine")])
+@pytest.mark.parametrize(("bring", "said"), [("any", "fetch it under Models"), ("off", "your own machine")])
 def test_where_the_model_is_not_there_a_sentence_says_what_to_bring(bring: str, said: str):
     """The prompt is filled in all the same, and nothing else is changed."""
     service = Service(Settings(bring=bring), offers=STORIES)

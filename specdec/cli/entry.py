@@ -52,6 +52,10 @@ def _run(options: argparse.Namespace) -> None:
         from specdec.cli.generate import generate
 
         generate(options)
+    elif options.command == "serve":
+        from specdec.cli.serve import serve_api
+
+        serve_api(options)
     elif options.command == "models":
         from specdec.cli.models import list_models
 

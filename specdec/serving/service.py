@@ -5,7 +5,7 @@ a set cancel flag or the deadline ends it before the next round with a `Finished
 """
 
 import time
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 
@@ -31,7 +31,11 @@ def never() -> bool:
 
 @dataclass(frozen=True, slots=True)
 class GenerationRequest:
-    """What is asked for. `draft` is "none", "ngram" or a model's name; `chat` applies the target's chat template."""
+    """What is asked for. `draft` is "none", "ngram" or a model's name; `chat` applies the target's chat template.
+
+    `messages` is a conversation of {"role", "content"} to be continued; without, `prompt` is one user's message. Where
+    there are any, `prompt` is what they say, for limits and records.
+    """
 
     prompt: str
     target: str
@@ -39,6 +43,7 @@ class GenerationRequest:
     chat: bool = False
     params: SamplingParams = field(default_factory=SamplingParams)
     speculation: SpeculativeConfig = field(default_factory=SpeculativeConfig)
+    messages: tuple[Mapping[str, str], ...] = ()
 
 
 class Service:
@@ -46,6 +51,7 @@ class Service:
 
     `loader` turns a name into a model (default: `specdec.checkpoints.load_model`). `offers` are the models that
     requests may use; None allows whatever the loader finds, which is right for a user's own command line only.
+    `ready` once it is warmed up.
     """
 
     def __init__(
@@ -57,6 +63,7 @@ class Service:
         self.settings = settings or Settings()
         self.offers = () if offers is None else tuple(offers)
         self._allowed = None if offers is None else {offer.name for offer in offers}
+        self.ready = False
         self._gate = Gate(self.settings.queue_limit)
         self._engines: dict[tuple[str, str], Engine] = {}
         self._store = ModelStore(loader or self._load, self.settings.model_memory_mb * 1_000_000, on_evict=self._forget)
@@ -102,6 +109,7 @@ class Service:
         with closing(self.stream(request)) as records:
             for _ in records:
                 pass
+        self.ready = True
 
     def _stream(
         self, request: GenerationRequest, cancelled: Cancelled, ticket: Ticket | None
@@ -112,7 +120,7 @@ class Service:
                     yield Finished("cancelled", (), "")
                     return
             engine = self._engine(request.target, request.draft)
-            prompt = _templated(engine.target, request.prompt) if request.chat else request.prompt
+            prompt = _templated(engine.target, request) if request.chat else request.prompt
             run = engine.stream(prompt, request.params, request.speculation)
             yield from _watched(run, request.prompt, engine.target.tokenizer, cancelled, self.settings.max_seconds)
 
@@ -141,12 +149,13 @@ def _drafter(name: str, *model: Model) -> Drafter | None:
     return NgramDrafter() if name == "ngram" else None
 
 
-def _templated(target: Model, prompt: str) -> list[int]:
-    """The prompt as one user message in the target's own chat template."""
+def _templated(target: Model, request: GenerationRequest) -> list[int]:
+    """The conversation in the target's own chat template."""
     codec = target.tokenizer
     if not getattr(codec, "has_chat_template", False):
         raise RequestError(f"{target.name} has no chat template: switch chat off")
-    ids: list[int] = codec.apply_chat_template([{"role": "user", "content": prompt}])  # type: ignore[union-attr]
+    messages = [*map(dict, request.messages)] or [{"role": "user", "content": request.prompt}]
+    ids: list[int] = codec.apply_chat_template(messages)  # type: ignore[union-attr]
     return ids
 
 

@@ -69,4 +69,4 @@ class Door:
 
     def _has_key(self, authorization: str) -> bool:
         scheme, _, key = authorization.partition(" ")
-        return scheme.lower() == "bearer" and hmac.compare_digest(key.strip().encode(), self._key)
+        return scheme.lower() == "bearer" and hmac.compare_digest(key.strip().encode("latin-1"), self._key)

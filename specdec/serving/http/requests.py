@@ -10,18 +10,18 @@ from specdec.serving.http.schemas import ChatBody, CompletionBody, GenerateBody,
 from specdec.serving.service import GenerationRequest, Service
 
 SAMPLING = {spec.name for spec in fields(SamplingParams)} - {"logprobs"}
-MAX_TOKENS = 16  # OpenAI's default for completions
+TOKENS, OPENAI_TOKENS = 128, 16  # the most that are made where nobody says; of completions as OpenAI has it
 
 
 def generation(body: GenerateBody, service: Service) -> GenerationRequest:
     """`POST /generate`."""
-    params = _params(body, logprobs=body.logprobs)
+    params = _params(body, logprobs=body.logprobs, max_tokens=_at_most(TOKENS, service))
     return _request(body, body.model, service, params, body.top, prompt=body.prompt, chat=body.chat)
 
 
 def completion(body: CompletionBody, service: Service) -> GenerationRequest:
     """`POST /v1/completions`."""
-    params = _openai_params(body, MAX_TOKENS, logprobs=body.logprobs is not None)
+    params = _openai_params(body, _at_most(OPENAI_TOKENS, service), logprobs=body.logprobs is not None)
     top = _top(params, body.logprobs, "logprobs")
     return _request(body, body.model, service, params, top, prompt=body.prompt)
 
@@ -39,6 +39,10 @@ def chat(body: ChatBody, service: Service) -> GenerationRequest:
     said = "\n".join(message.content for message in body.messages)
     top = _top(params, body.top_logprobs, "top_logprobs")
     return _request(body, body.model, service, params, top, prompt=said, chat=True, messages=messages)
+
+
+def _at_most(tokens: int, service: Service) -> int:
+    return min(tokens, service.settings.max_new_tokens)
 
 
 def _request(

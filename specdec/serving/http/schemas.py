@@ -31,6 +31,13 @@ def _joined(value: Any) -> Any:
     return "".join(texts) if all(isinstance(text, str) for text in texts) else texts
 
 
+def _some(value: Any) -> Any:
+    """A value where null stands for none that is known."""
+    if value is None:
+        raise ValueError("a whole number is expected")
+    return value
+
+
 def _one(value: int | None) -> int | None:
     if value not in (None, 1):
         raise ValueError("only 1 is supported here")
@@ -88,7 +95,7 @@ class GenerateBody(Sampling):
     prompt: str
     model: str | None = None
     chat: bool = False
-    max_tokens: int = 128
+    max_tokens: Annotated[int | None, BeforeValidator(_some)] = None
     stop_token_ids: list[int] | None = None
     logprobs: bool = False
     top: Top = 0

@@ -30,7 +30,7 @@ def test_a_run_is_told_round_by_round(client: httpx.Client):
 
 
 def test_what_is_in_force_is_said(client: httpx.Client):
-    """The default draft where none is named, n-grams for another target, and why nothing is drafted where that is so."""
+    """The default draft where none is named, n-grams for another target, and why nothing is drafted."""
     started = [
         streamed(client, "/generate", {"prompt": "#0", "max_tokens": 4} | more)[0][1]
         for more in ({}, {"model": "other"}, {"draft": "none"}, {"num_speculative_tokens": 0})

@@ -28,6 +28,7 @@ def create_api(service: Service) -> FastAPI:
         docs_url=None,
         redoc_url=None,
         openapi_url="/v1/openapi.json",
+        redirect_slashes=False,
         middleware=[
             Middleware(Tracing),
             Middleware(Door, key=settings.api_key, per_minute=settings.requests_per_minute),

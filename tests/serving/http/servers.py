@@ -2,6 +2,7 @@
 
 import json
 import re
+import socket
 import subprocess
 import sys
 import threading
@@ -32,10 +33,12 @@ def service_of(settings: Settings = ANYBODY, loader: Loader = load_toy, warm: bo
 
 
 @contextmanager
-def serving(service: Service) -> Iterator[httpx.Client]:
-    """A client of the API over a service."""
+def serving(service: Service, buffer: int = 0) -> Iterator[httpx.Client]:
+    """A client of the API over a service; `buffer`: bytes that the system holds of what nobody reads."""
     server = ApiServer(service)
     with listening("127.0.0.1", 0) as listener:
+        if buffer:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, buffer)
         address = f"http://127.0.0.1:{listener.getsockname()[1]}"
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
         thread.start()

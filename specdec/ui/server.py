@@ -20,6 +20,7 @@ from fastapi.responses import FileResponse
 from specdec.errors import ConfigError, SpecdecError
 from specdec.serving import Service
 from specdec.serving.http import attach
+from specdec.serving.http.logs import log_lines
 from specdec.serving.http.server import leave_with_success
 from specdec.ui.assets import STYLES, served
 from specdec.ui.page import build
@@ -64,9 +65,14 @@ def serve(service: Service, host: str, port: int) -> None:
     ConfigError where the address cannot be listened on.
     """
     with _listening(host, port) as listener:
+        log_lines()
         leave_with_success()
         config = uvicorn.Config(
-            create_app(service), log_level="warning", proxy_headers=False, timeout_graceful_shutdown=GOODBYE_S
+            create_app(service),
+            log_config=None,
+            access_log=False,
+            proxy_headers=False,
+            timeout_graceful_shutdown=GOODBYE_S,
         )
         server = _Server(config)
         threading.Thread(target=_warm_up, args=(service,), name="warm-up", daemon=True).start()

@@ -21,9 +21,12 @@ def test_every_setting_can_be_set():
             "SPECDEC_QUEUE_LIMIT": "0",
             "SPECDEC_MODEL_MEMORY_MB": "500",
             "SPECDEC_THREADS": "2",
+            "SPECDEC_MAX_WAIT_SECONDS": "1.5",
+            "SPECDEC_REQUESTS_PER_MINUTE": "0",
+            "SPECDEC_API_KEY": "key",
         }
     )
-    assert settings == Settings(64, 100, 2.5, 0, 500, 2)
+    assert settings == Settings(64, 100, 2.5, 0, 500, 2, 1.5, 0, "key")
 
 
 @pytest.mark.parametrize(
@@ -35,6 +38,8 @@ def test_every_setting_can_be_set():
         ("MAX_SECONDS", "nan"),
         ("MAX_SECONDS", "-1"),
         ("QUEUE_LIMIT", "-1"),
+        ("MAX_WAIT_SECONDS", "-1"),
+        ("REQUESTS_PER_MINUTE", "1.5"),
     ],
 )
 def test_nonsense_is_refused_by_name(name: str, value: str):

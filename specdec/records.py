@@ -7,6 +7,7 @@ one place. Times are seconds of engine time (`time.perf_counter` around the work
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
+from itertools import pairwise
 from typing import Any, Literal
 
 Outcome = Literal["accepted", "rejected", "discarded"]
@@ -197,6 +198,12 @@ class Stats:
     def mean_acceptance_length(self) -> float:
         """Tokens emitted per round, the target's own included."""
         return ratio(self.tokens, self.rounds)
+
+    @property
+    def acceptance_histogram(self) -> tuple[int, ...]:
+        """Rounds that accepted 0, 1, 2, … drafts."""
+        reached = (self.rounds, *self.accepted_per_position, 0)
+        return tuple(here - beyond for here, beyond in pairwise(reached))
 
     @property
     def decode_s(self) -> float:

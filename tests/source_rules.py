@@ -27,7 +27,7 @@ SIDEWAYS = {  # within a layer
 THIRD_PARTY = {  # beside NumPy; whoever is not named here has nothing but NumPy
     "checkpoints": {"gguf", "huggingface_hub", "jinja2", "safetensors", "tokenizers", "tqdm"},
     "tokenizer": {"jinja2", "tokenizers"},
-    "serving": {"fastapi", "pydantic", "starlette", "tenacity", "uvicorn"},
+    "serving": {"anyio", "fastapi", "pydantic", "starlette", "tenacity", "uvicorn"},
     "telemetry": {"opentelemetry"},
     "ui": {"fastapi", "gradio", "plotly", "starlette", "uvicorn"},
     "bench": {"jinja2", "llama_cpp", "plotly", "rich", "torch", "transformers"},
@@ -37,6 +37,7 @@ THIRD_PARTY = {  # beside NumPy; whoever is not named here has nothing but NumPy
 }
 LAZILY_REACHED = (  # imported inside functions only: these may import packages at their head
     "specdec/ui/",
+    "specdec/serving/http/",
     "specdec/training/",
     "specdec/bench/charts.py",
     "specdec/bench/report.py",

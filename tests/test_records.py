@@ -69,6 +69,15 @@ def test_no_time_is_too_short_for_a_figure():
     assert json.dumps(stats.to_dict(), allow_nan=False)
 
 
+def test_the_histogram_counts_each_round_once():
+    """Rounds by how many drafts they accepted; with no round there is nothing to count."""
+    accepted = [step.accepted for step in ROUNDS]
+    histogram = Stats.of(ROUNDS).acceptance_histogram
+    assert histogram == tuple(accepted.count(number) for number in range(max(accepted) + 1))
+    assert sum(histogram) == len(ROUNDS)
+    assert Stats().acceptance_histogram == (0,)
+
+
 def test_positions_never_accepted_stay_zero():
     """A round without acceptance adds no position; one with fewer leaves the later ones as they are."""
     folded = Stats().add(ROUNDS[2]).add(ROUNDS[1]).add(ROUNDS[0])

@@ -58,6 +58,10 @@ def _run(options: argparse.Namespace, arguments: list[str], interrupts: Interrup
         from specdec.cli.bench import bench
 
         bench(options, arguments)
+    elif options.command == "serve":
+        from specdec.cli.serve import serve_api
+
+        serve_api(options)
     elif options.command == "models":
         from specdec.cli.models import list_models
 

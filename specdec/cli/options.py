@@ -48,6 +48,7 @@ def build_parser() -> Parser:
     for add in (_add_models, _add_prompt, _add_speculation, _add_sampling, _add_output):
         add(generate)
     generate.set_defaults(parser=generate)
+    _add_serve(commands)
     models = commands.add_parser(
         "models", help="list the models that are known", description="List the models that can be named."
     )
@@ -72,6 +73,35 @@ def build_parser() -> Parser:
         description="Train models like the bundled ones. A command line of its own: `python -m specdec train --help`.",
     )
     return parser
+
+
+def _add_serve(commands: "argparse._SubParsersAction[Parser]") -> None:
+    serve = commands.add_parser(
+        "serve",
+        help="answer over HTTP, as OpenAI's API does",
+        description="Answer over HTTP: OpenAI's completions and chat completions, and `/generate`, which tells every "
+        "round. Limits are read from the environment, `SPECDEC_MAX_NEW_TOKENS` for one; docs/api.md lists them.",
+    )
+    serve.add_argument("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
+    serve.add_argument(
+        "--port", type=int, default=8000, metavar="N", help="port to listen on, 0 for a free one (default: %(default)s)"
+    )
+    serve.add_argument(
+        "--threads", type=_positive, metavar="N", help="cores for the arithmetic (default: all this process may use)"
+    )
+    serve.add_argument(
+        "--model",
+        action="append",
+        default=[],
+        metavar="MODEL",
+        help="offer this model too: a name, folder or .gguf file; may be given several times",
+    )
+    serve.add_argument(
+        "--api-key",
+        metavar="KEY",
+        help="what clients must show; better in the environment as SPECDEC_API_KEY, where no other user of this "
+        "machine sees it (default: nothing)",
+    )
 
 
 def _add_models(parser: argparse.ArgumentParser) -> None:

@@ -6,7 +6,7 @@ a set cancel flag or the deadline ends it before the next round with a `Finished
 
 import threading
 import time
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 
@@ -33,7 +33,11 @@ def never() -> bool:
 
 @dataclass(frozen=True, slots=True)
 class GenerationRequest:
-    """What is asked for. `draft` is "none", "ngram" or a model's name; `chat` applies the target's chat template."""
+    """What is asked for. `draft` is "none", "ngram" or a model's name; `chat` applies the target's chat template.
+
+    `messages` is a conversation of {"role", "content"} to be continued; without, `prompt` is one user's message. Where
+    there are any, `prompt` is what they say, for limits and records.
+    """
 
     prompt: str
     target: str
@@ -41,6 +45,7 @@ class GenerationRequest:
     chat: bool = False
     params: SamplingParams = field(default_factory=SamplingParams)
     speculation: SpeculativeConfig = field(default_factory=SpeculativeConfig)
+    messages: tuple[Mapping[str, str], ...] = ()
 
 
 class Service:
@@ -48,7 +53,7 @@ class Service:
 
     `loader` turns a name into a model (default: `specdec.checkpoints.load_model`). `offers` are the models that
     requests may use; None allows whatever the loader finds, which is right for a user's own command line only. Models
-    that `bringing` fetches join them.
+    that `bringing` fetches join them. `ready` once it is warmed up.
     """
 
     def __init__(
@@ -61,6 +66,7 @@ class Service:
         self._offers = () if offers is None else tuple(offers)
         self._anything = offers is None
         self._changing = threading.Lock()
+        self.ready = False
         self._gate = Gate(self.settings.queue_limit)
         self._engines: dict[tuple[str, str], Engine] = {}
         self._store = ModelStore(loader or self._load, self.settings.model_memory_mb * 1_000_000, on_evict=self._forget)
@@ -118,6 +124,7 @@ class Service:
         with closing(self.stream(request)) as records:
             for _ in records:
                 pass
+        self.ready = True
 
     def _stream(
         self, request: GenerationRequest, cancelled: Cancelled, ticket: Ticket | None
@@ -137,7 +144,7 @@ class Service:
         For callers whose turn it is in the line, and for no longer than that: nobody else may use it meanwhile.
         """
         engine = self._engine(request.target, request.draft)
-        return engine, _templated(engine.target, request.prompt) if request.chat else request.prompt
+        return engine, _templated(engine.target, request) if request.chat else request.prompt
 
     def _engine(self, target: str, draft: str) -> Engine:
         """The engine of a pair, the same one each time, because it remembers how long the pair's passes take."""
@@ -164,12 +171,13 @@ def _drafter(name: str, *model: Model) -> Drafter | None:
     return NgramDrafter() if name == "ngram" else None
 
 
-def _templated(target: Model, prompt: str) -> list[int]:
-    """The prompt as one user message in the target's own chat template."""
+def _templated(target: Model, request: GenerationRequest) -> list[int]:
+    """The conversation in the target's own chat template."""
     codec = target.tokenizer
     if not getattr(codec, "has_chat_template", False):
         raise RequestError(f"{target.name} has no chat template: switch chat off")
-    ids: list[int] = codec.apply_chat_template([{"role": "user", "content": prompt}])  # type: ignore[union-attr]
+    messages = [*map(dict, request.messages)] or [{"role": "user", "content": request.prompt}]
+    ids: list[int] = codec.apply_chat_template(messages)  # type: ignore[union-attr]
     return ids
 
 

@@ -4,7 +4,7 @@ import ipaddress
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any, Self
 
 from specdec.config import LIMITS, require_int, require_number
@@ -25,6 +25,9 @@ class Settings:
     behind the running one. model_memory_mb: float32 weights kept in memory, in units of 10⁶ bytes. threads: worker
     threads of the arithmetic, 0 for the engine's own choice. bring: which models visitors may have fetched: none
     ("off"), those that the project knows by name ("known"), or whatever the Hub or this machine has ("any").
+
+    Of the HTTP API alone: max_wait_seconds: longest a request may wait for its turn. requests_per_minute: of one
+    client (network address), 0 for any number. api_key: what clients must show, empty for nothing.
     """
 
     max_new_tokens: int = 512
@@ -34,6 +37,9 @@ class Settings:
     model_memory_mb: int = 8_000
     threads: int = 0
     bring: str = "any"
+    max_wait_seconds: float = 60.0
+    requests_per_minute: int = 120
+    api_key: str = field(default="", repr=False)
 
     def __post_init__(self) -> None:
         require_int("max_new_tokens", self.max_new_tokens, 1, LIMITS.max_new_tokens)
@@ -44,6 +50,8 @@ class Settings:
         require_int("threads", self.threads, 0, 1_024)
         if self.bring not in BRING:
             raise ConfigError(f"bring must be one of {', '.join(BRING)}, not {self.bring!r}")
+        require_number("max_wait_seconds", self.max_wait_seconds, 0.0, 86_400)
+        require_int("requests_per_minute", self.requests_per_minute, 0, 1_000_000)
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] = os.environ, host: str = "127.0.0.1") -> Self:

@@ -7,21 +7,18 @@ component whose source file is not to be found; so, while it is imported, none i
 
 import gc
 import inspect
-import logging
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from specdec.errors import SpecdecError
 from specdec.serving import Service
-
-log = logging.getLogger(__name__)
+from specdec.serving.defaults import warm_up
 
 
 def launch(service: Service, host: str, port: int) -> None:
     """Import the page and serve it until interrupted; ConfigError where the address cannot be listened on."""
-    threading.Thread(target=_warm_up, args=(service,), name="warm-up", daemon=True).start()
+    threading.Thread(target=warm_up, args=(service,), name="warm-up", daemon=True).start()
     with without_stubs(), _without_collections():
         from specdec.ui.server import serve
     serve(service, host, port)
@@ -53,14 +50,3 @@ def _without_collections() -> Iterator[None]:
     finally:
         gc.freeze()
         gc.enable()
-
-
-def _warm_up(service: Service) -> None:
-    """Load the default pair and take a step with it, so that the first visitor need not wait for that."""
-    target = next((offer.name for offer in service.offers if offer.role != "draft"), None)
-    draft = next((offer.name for offer in service.offers if offer.role != "target"), "none")
-    try:
-        if target:
-            service.warm_up(target, draft)
-    except SpecdecError as error:
-        log.warning("the default models could not be warmed up: %s", error)

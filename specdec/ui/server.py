@@ -18,6 +18,9 @@ from fastapi.responses import FileResponse
 
 from specdec.errors import ConfigError
 from specdec.serving import Service
+from specdec.serving.http import attach
+from specdec.serving.http.logs import log_lines
+from specdec.serving.http.server import leave_with_success
 from specdec.ui.assets import STYLES, served
 from specdec.ui.page import build
 
@@ -30,6 +33,7 @@ def create_app(service: Service) -> FastAPI:
     """The page over a service, ready for any ASGI server; further routes may be added by the caller."""
     app = FastAPI(title="specdec", docs_url=None, redoc_url=None, openapi_url=None)
     app.add_middleware(CORSMiddleware, allow_origins=[])
+    app.state.desk = attach(app.router, service)
     app.add_api_route("/ui/{name}", _file, methods=["GET"], include_in_schema=False)
     gr.mount_gradio_app(
         app,
@@ -56,7 +60,15 @@ def create_app(service: Service) -> FastAPI:
 def serve(service: Service, host: str, port: int) -> None:
     """Serve until interrupted; ConfigError where the address cannot be listened on."""
     with _listening(host, port) as listener:
-        config = uvicorn.Config(create_app(service), log_level="warning", timeout_graceful_shutdown=GOODBYE_S)
+        log_lines()
+        leave_with_success()
+        config = uvicorn.Config(
+            create_app(service),
+            log_config=None,
+            access_log=False,
+            proxy_headers=False,
+            timeout_graceful_shutdown=GOODBYE_S,
+        )
         server = _Server(config)
         threading.Thread(target=_compressed, name="compress", daemon=True).start()
         shown = "127.0.0.1" if host in ("0.0.0.0", "::") else host
@@ -71,6 +83,7 @@ class _Server(uvicorn.Server):
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Hang up, then leave as usual."""
+        self.config.app.state.desk.close()  # type: ignore[union-attr]
         self.config.app.state.page.stop_event.set()  # type: ignore[union-attr]
         await super().shutdown(sockets)
 

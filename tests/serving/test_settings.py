@@ -22,9 +22,12 @@ def test_every_setting_can_be_set():
             "SPECDEC_MODEL_MEMORY_MB": "500",
             "SPECDEC_THREADS": "2",
             "SPECDEC_BRING": "known",
+            "SPECDEC_MAX_WAIT_SECONDS": "1.5",
+            "SPECDEC_REQUESTS_PER_MINUTE": "0",
+            "SPECDEC_API_KEY": "key",
         }
     )
-    assert settings == Settings(64, 100, 2.5, 0, 500, 2, "known")
+    assert settings == Settings(64, 100, 2.5, 0, 500, 2, "known", 1.5, 0, "key")
 
 
 @pytest.mark.parametrize(
@@ -77,6 +80,8 @@ def test_half_of_a_spaces_memory_is_for_models(memory: str, megabytes: int):
         ("MAX_SECONDS", "-1"),
         ("QUEUE_LIMIT", "-1"),
         ("BRING", "yes"),
+        ("MAX_WAIT_SECONDS", "-1"),
+        ("REQUESTS_PER_MINUTE", "1.5"),
     ],
 )
 def test_nonsense_is_refused_by_name(name: str, value: str):

@@ -87,7 +87,7 @@ def _add_serve(commands: "argparse._SubParsersAction[Parser]") -> None:
         "--port", type=int, default=8000, metavar="N", help="port to listen on, 0 for a free one (default: %(default)s)"
     )
     serve.add_argument(
-        "--threads", type=_positive, metavar="N", help="cores for the arithmetic (default: all this process may use)"
+        "--threads", type=positive, metavar="N", help="cores for the arithmetic (default: all this process may use)"
     )
     serve.add_argument(
         "--model",

@@ -1,4 +1,4 @@
-"""The tab Models, which brings them: what the project knows by name, what each would take, and a button that fetches it.
+"""The tab Models: what the project knows by name, what each would take, and a button that fetches it.
 
 The browser asks how a download goes (`assets/page/bring.js`), since it goes on whoever watches; once a model has
 arrived, the page's lists of models are brought up to date.

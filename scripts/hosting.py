@@ -197,10 +197,11 @@ def _browse(address: str) -> None:
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=["--no-sandbox"])
         page = browser.new_page()
+        page.set_default_timeout(120_000)
         page.goto(address)
         page.wait_for_selector(".sd[data-state=idle]")
         page.get_by_role("button", name="Generate").click()
-        page.wait_for_selector(".sd[data-state=done]", timeout=120_000)
+        page.wait_for_selector(".sd[data-state=done]")
         print(f"a visitor saw {page.locator('.sd-tokens .sd-token').count()} tokens")
         browser.close()
 

@@ -1,6 +1,7 @@
 // Charts: figures come from Python (specdec/ui/charts.py), are drawn once, and then only gain points.
 
 const REDRAW_MS = 400; // drawing costs the same processor that generates: a few times a second is plenty
+const REST = 5; // times as long as the last drawing took is waited at least, however long a run gets
 const MOUSE = matchMedia("(hover: hover)").matches;
 const CONFIG = {
   displaylogo: false,
@@ -18,6 +19,7 @@ export class Charts {
     this.drawn = {}; // points that each trace of a chart has in the page
     for (const node of root.querySelectorAll(".sd-chart")) this.nodes[node.dataset.chart] = node;
     this.timer = 0;
+    this.pause = REDRAW_MS;
     this.reset();
     plotly().then(() => this.draw());
     this.observe(Object.values(this.nodes));
@@ -45,16 +47,19 @@ export class Charts {
   flush(now) {
     if (now) clearTimeout(this.timer);
     if (now) this.grow(true);
-    else if (!this.timer) this.timer = setTimeout(() => this.grow(false), REDRAW_MS);
+    else if (!this.timer) this.timer = setTimeout(() => this.grow(false), this.pause);
   }
 
   /** Charts out of sight wait for the end of the run; all of them wait for whoever is dragging a box in one. */
   grow(all) {
     this.timer = this.held && MOUSE ? setTimeout(() => this.grow(all), REDRAW_MS) : 0;
     if (this.timer || !window.Plotly) return;
+    const began = performance.now();
     for (const [name, series] of Object.entries(this.plots())) {
       if (all || this.nodes[name].dataset.sight) this.extend(name, series);
     }
+    const drawn = () => (this.pause = Math.max(REDRAW_MS, REST * (performance.now() - began)));
+    requestAnimationFrame(() => setTimeout(drawn)); // with the painting
   }
 
   extend(name, series) {

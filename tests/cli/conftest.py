@@ -1,6 +1,7 @@
 """A terminal that is none, and a service of toys behind the command line."""
 
 import io
+import signal
 from collections.abc import Callable
 
 import pytest
@@ -9,6 +10,11 @@ from specdec import threads
 from specdec.cli import entry, generate
 from specdec.serving import Service
 from tests.serving.toys import WORDS, Toy, toy
+
+
+def heed_interrupts() -> None:
+    """For a child before it begins: Ctrl-C ends it, though background jobs, of whose children it may be, ignore it."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 class Terminal(io.StringIO):

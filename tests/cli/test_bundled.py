@@ -12,6 +12,7 @@ import pytest
 
 from specdec.cli import main
 from specdec.trace import Trace
+from tests.cli.conftest import heed_interrupts
 from tests.cli.test_terminal import readable
 from tests.source_tree import ROOT
 
@@ -81,7 +82,12 @@ def on_a_terminal(*arguments: str, interrupt: bool = False, **environment: str) 
     ours, theirs = pty.openpty()
     variables = {key: value for key, value in os.environ.items() if key != "NO_COLOR"} | {"TERM": "xterm"}
     process = subprocess.Popen(
-        [*COMMAND, *arguments], cwd=ROOT, stdout=theirs, stderr=theirs, env=variables | environment
+        [*COMMAND, *arguments],
+        cwd=ROOT,
+        stdout=theirs,
+        stderr=theirs,
+        env=variables | environment,
+        preexec_fn=heed_interrupts,
     )
     os.close(theirs)
     said = b""

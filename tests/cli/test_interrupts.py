@@ -11,7 +11,7 @@ import pytest
 from specdec.cli import generate
 from specdec.cli.interrupts import remembered
 from specdec.serving import Service
-from tests.cli.conftest import load
+from tests.cli.conftest import heed_interrupts, load
 from tests.serving.toys import Toy
 from tests.source_tree import ROOT
 
@@ -84,7 +84,14 @@ def test_a_command_that_lost_it_and_finished_says_130_too(toys: Callable[..., in
 
 def test_a_second_one_waits_for_nothing():
     """The process dies of the signal, in the middle of its tidying up, and says nothing more."""
-    done = subprocess.run([sys.executable, "-c", TWICE], cwd=ROOT, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        [sys.executable, "-c", TWICE],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        preexec_fn=heed_interrupts,
+    )
     assert (done.returncode, done.stdout, done.stderr) == (-signal.SIGINT, "tidying up\n", "")
 
 

@@ -34,13 +34,13 @@ def look_at(page: Any, view: str) -> list[str]:
     return faults(page)
 
 
-def press_tab_until(page: Any, selector: str) -> None:
-    """Go on by the Tab key alone."""
+def press_until(key: str, page: Any, selector: str) -> None:
+    """Move the focus by one key alone."""
     for _ in range(60):
         if page.evaluate("selector => document.activeElement.matches(selector)", selector):
             return
-        page.keyboard.press("Tab")
-    raise AssertionError(f"Tab never reaches {selector}")
+        page.keyboard.press(key)
+    raise AssertionError(f"{key} never reaches {selector}")
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -63,17 +63,17 @@ def test_axe_finds_no_serious_fault(slow: str, visit: Callable[..., Any], scheme
 
 
 def test_the_page_can_be_used_by_keyboard_alone(slow: str, visit: Callable[..., Any]):
-    """Tab to the prompt and type, Tab to Generate and press it, Tab to Stop and press that."""
+    """Tab to the prompt and type, Tab to Generate and press it, Shift+Tab to Stop beside it and press that."""
     page = visit(slow)
-    set_slider(page, "max-tokens", 5_000)
+    set_slider(page, "max-tokens", 2_000)
     page.evaluate("document.activeElement.blur()")
-    press_tab_until(page, "#prompt textarea")
+    press_until("Tab", page, "#prompt textarea")
     page.keyboard.press("Control+A")
     page.keyboard.type("Once")
-    press_tab_until(page, "#generate")
+    press_until("Tab", page, "#generate")
     page.keyboard.press("Enter")
     page.wait_for_selector(".sd-tokens .sd-token")
     assert page.locator(".sd-prompt").text_content() == "Once"
-    press_tab_until(page, "#stop")
+    press_until("Shift+Tab", page, "#stop")
     page.keyboard.press("Enter")
     page.wait_for_selector(".sd[data-state=stopped]")

@@ -4,6 +4,7 @@ The UI, the HTTP API, metrics, logs, trace files and the benchmark read nothing 
 one place. Times are seconds of engine time (`time.perf_counter` around the work, never what a reader took).
 """
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
@@ -130,8 +131,9 @@ Record = Started | Round | Finished
 
 
 def ratio(part: float, whole: float) -> float:
-    """part / whole, and 0.0 where nothing was there to divide."""
-    return part / whole if whole else 0.0
+    """part / whole; 0.0 where nothing was there to divide by, or so little that the quotient is not finite."""
+    quotient = part / whole if whole else 0.0
+    return quotient if math.isfinite(quotient) else 0.0
 
 
 @dataclass(frozen=True, slots=True)

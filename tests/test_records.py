@@ -1,6 +1,7 @@
 """Records fold to figures that can be counted by hand."""
 
 import dataclasses
+import json
 
 import pytest
 
@@ -58,6 +59,13 @@ def test_nothing_drafted_is_no_division_by_zero():
     with_steps = Stats.of([STARTED, ROUNDS[0], plain_step(1), plain_step(2)])
     assert with_steps.acceptance_rate == Stats.of([STARTED, ROUNDS[0]]).acceptance_rate == 1.0
     assert ratio(1.0, 0) == ratio(0, 0) == 0.0
+
+
+def test_no_time_is_too_short_for_a_figure():
+    """Below what a float can divide by there is no speed: JSON has no infinity."""
+    stats = Stats.of([*RUN[:1], dataclasses.replace(ROUNDS[2], verify_s=5e-324), FINISHED])
+    assert stats.tokens_per_second == 0.0
+    assert json.dumps(stats.to_dict(), allow_nan=False)
 
 
 def test_positions_never_accepted_stay_zero():

@@ -24,14 +24,18 @@ def link(form: Form) -> str:
 
 
 def command(form: Form) -> str:
-    """The `python -m specdec generate …` that runs the same; ConfigError where the settings cannot be meant."""
+    """The `python -m specdec generate …` that runs the same; ConfigError where the settings cannot be meant.
+
+    There `--prompt=-` means standard input, so that the prompt "-" comes from there.
+    """
     asked = form.request()
     lookahead, rule = asked.speculation.num_speculative_tokens, asked.speculation.acceptance
     options: dict[str, Any] = {"--target": asked.target, "--draft": asked.draft, "--prompt": asked.prompt}
     options |= {"-k": lookahead} | {_option(name): value for name, value in _chosen(asked.params).items()}
     options |= {"--acceptance": rule} if rule != "rejection" else {}
     words = [word for name, value in options.items() for word in _words(name, str(value))]
-    return shlex.join(["python", "-m", "specdec", "generate", *words, *["--chat"] * asked.chat])
+    program = shlex.join(["python", "-m", "specdec", "generate", *words, *["--chat"] * asked.chat])
+    return f"printf %s - | {program}" if asked.prompt == "-" else program
 
 
 def snippet(form: Form) -> str:

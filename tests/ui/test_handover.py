@@ -1,6 +1,7 @@
 """Settings handed on: the link, the command and the snippet mean what the page meant."""
 
 import asyncio
+import json
 import shlex
 import subprocess
 import sys
@@ -73,6 +74,13 @@ def test_the_command_means_the_same(form: Form):
         asked.chat,
     )
     assert (options.params, options.speculation) == (asked.params, replace(asked.speculation, top=0))
+
+
+def test_a_prompt_that_would_mean_standard_input_is_sent_there():
+    """A dash alone: as the shell reads the command, the program is given this very prompt, and no other."""
+    said = handover.command(replace(STORY, prompt="-", max_tokens=2)).replace("python", shlex.quote(sys.executable), 1)
+    done = subprocess.run(f"{said} --json", shell=True, cwd=ROOT, capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout)["settings"]["prompt"] == "-"
 
 
 @pytest.mark.parametrize("name", ["sampled", "match", "ngram", "plain"])

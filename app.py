@@ -1,7 +1,7 @@
 """The demo: `python app.py`, then open the address it prints.
 
 Options come from the command line, then from the environment (GRADIO_SERVER_NAME, GRADIO_SERVER_PORT, CPU_CORES, and
-SPECDEC_… for limits, see `specdec/serving/settings.py`). Thread counts are set before NumPy is imported, because it
+SPECDEC_… for limits, see `docs/hosting.md`). Thread counts are set before NumPy is imported, because it
 reads them only then; Gradio's switches are set by `specdec.ui`, before it imports Gradio.
 """
 
@@ -16,11 +16,9 @@ from specdec.threads import calm_blas
 def options(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     """The command line, its defaults taken from the environment."""
     parser = argparse.ArgumentParser(description="Speculative decoding in NumPy, to be watched in a browser.")
+    parser.add_argument("--host", default=os.environ.get("GRADIO_SERVER_NAME") or _host(), help="address to listen on")
     parser.add_argument(
-        "--host", default=os.environ.get("GRADIO_SERVER_NAME", "127.0.0.1"), help="address to listen on"
-    )
-    parser.add_argument(
-        "--port", type=int, default=os.environ.get("GRADIO_SERVER_PORT", "7860"), help="port to listen on"
+        "--port", type=int, default=os.environ.get("GRADIO_SERVER_PORT") or "7860", help="port to listen on"
     )
     parser.add_argument(
         "--threads",
@@ -38,6 +36,11 @@ def options(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
+def _host() -> str:
+    """This machine alone; on a Hugging Face Space, whose door is another machine, anybody."""
+    return "0.0.0.0" if os.environ.get("SPACE_ID") else "127.0.0.1"
+
+
 def limit_threads(threads: int | None) -> None:
     """Settle who computes on how many threads, before NumPy is imported."""
     calm_blas()
@@ -51,10 +54,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     limit_threads(chosen.threads)
     from specdec.errors import SpecdecError
     from specdec.serving import Service, Settings, catalogue
-    from specdec.ui.server import serve
+    from specdec.ui.launch import launch
 
     try:
-        serve(Service(Settings.from_environment(), offers=catalogue(chosen.model)), chosen.host, chosen.port)
+        settings = Settings.from_environment(host=chosen.host)
+        launch(Service(settings, offers=catalogue(chosen.model)), chosen.host, chosen.port)
     except SpecdecError as error:
         print(f"specdec: {error}", file=sys.stderr)
         return 2

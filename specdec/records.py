@@ -7,6 +7,7 @@ one place. Times are seconds of engine time (`time.perf_counter` around the work
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
+from itertools import pairwise
 from typing import Any, Literal
 
 Outcome = Literal["accepted", "rejected", "discarded"]
@@ -199,6 +200,12 @@ class Stats:
         return ratio(self.tokens, self.rounds)
 
     @property
+    def acceptance_histogram(self) -> tuple[int, ...]:
+        """Rounds that accepted 0, 1, 2, … drafts."""
+        reached = (self.rounds, *self.accepted_per_position, 0)
+        return tuple(here - beyond for here, beyond in pairwise(reached))
+
+    @property
     def decode_s(self) -> float:
         """Seconds of all rounds, prefill excluded."""
         return self.draft_s + self.verify_s + self.sample_s
@@ -207,6 +214,16 @@ class Stats:
     def tokens_per_second(self) -> float:
         """Generated tokens per second of decoding, prefill excluded."""
         return ratio(self.tokens, self.decode_s)
+
+    @property
+    def draft_share(self) -> float:
+        """Part of the decoding time that was spent drafting."""
+        return ratio(self.draft_s, self.decode_s)
+
+    @property
+    def verify_share(self) -> float:
+        """Part of the decoding time that was spent on passes of the target."""
+        return ratio(self.verify_s, self.decode_s)
 
     def to_dict(self) -> dict[str, Any]:
         """Counts, times and the figures derived from them, ready for JSON."""

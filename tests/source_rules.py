@@ -6,7 +6,7 @@ import sys
 from tests.source_tree import Source
 
 LAYERS = (
-    {"errors", "config", "records", "threads", "trace"},
+    {"errors", "config", "machine", "records", "threads", "trace"},
     {"model"},
     {"checkpoints", "tokenizer"},
     {"decoding"},
@@ -21,22 +21,28 @@ SIDEWAYS = {  # within a layer
     ("checkpoints", "tokenizer"),
     ("tokenizer", "checkpoints"),
     ("serving", "telemetry"),
+    ("cli", "bench"),
     ("cli", "training"),
 }
 THIRD_PARTY = {  # beside NumPy; whoever is not named here has nothing but NumPy
     "checkpoints": {"gguf", "huggingface_hub", "jinja2", "safetensors", "tokenizers", "tqdm"},
     "tokenizer": {"jinja2", "tokenizers"},
-    "serving": {"fastapi", "pydantic", "starlette", "tenacity", "uvicorn"},
+    "serving": {"anyio", "fastapi", "pydantic", "starlette", "tenacity", "uvicorn"},
     "telemetry": {"opentelemetry"},
     "ui": {"fastapi", "gradio", "plotly", "starlette", "uvicorn"},
-    "bench": {"plotly", "torch", "transformers"},
+    "bench": {"jinja2", "llama_cpp", "plotly", "rich", "torch", "transformers"},
     "training": {"matplotlib", "rich", "safetensors", "tokenizers", "torch"},
     "onnx": {"onnx", "onnx_ir", "onnxruntime"},
     "cluster": {"fastapi", "ray"},
 }
 LAZILY_REACHED = (  # imported inside functions only: these may import packages at their head
     "specdec/ui/",
+    "specdec/serving/http/",
     "specdec/training/",
+    "specdec/bench/charts.py",
+    "specdec/bench/report.py",
+    "specdec/bench/screen.py",
+    "specdec/bench/suite.py",
     "specdec/cluster/",
     "specdec/onnx/",
     "specdec/checkpoints/template_sandbox.py",

@@ -32,6 +32,7 @@ def test_times_of_a_run(stats):
     assert stats.ttft_s == 1.0 + 0.25 + 0.5 + 0.125
     assert stats.decode_s == 2.75
     assert stats.tokens_per_second == 9 / 2.75
+    assert (stats.draft_share, stats.verify_share) == (0.75 / 2.75, 1.75 / 2.75)
 
 
 def test_rates_of_a_run(stats):
@@ -66,6 +67,15 @@ def test_no_time_is_too_short_for_a_figure():
     stats = Stats.of([*RUN[:1], dataclasses.replace(ROUNDS[2], verify_s=5e-324), FINISHED])
     assert stats.tokens_per_second == 0.0
     assert json.dumps(stats.to_dict(), allow_nan=False)
+
+
+def test_the_histogram_counts_each_round_once():
+    """Rounds by how many drafts they accepted; with no round there is nothing to count."""
+    accepted = [step.accepted for step in ROUNDS]
+    histogram = Stats.of(ROUNDS).acceptance_histogram
+    assert histogram == tuple(accepted.count(number) for number in range(max(accepted) + 1))
+    assert sum(histogram) == len(ROUNDS)
+    assert Stats().acceptance_histogram == (0,)
 
 
 def test_positions_never_accepted_stay_zero():

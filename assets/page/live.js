@@ -3,10 +3,17 @@
 // Text from a prompt or a model is only ever set through textContent. The value grows at its end; where it does not
 // go on from what was read (a new run), everything starts over.
 
-import { Charts } from "./charts.js";
+import { LiveCharts } from "./live-charts.js";
+import { complain, inLine } from "./status.js";
+import { Tip } from "./tip.js";
 import { TokenView } from "./tokens.js";
 
 const RUNNING = new Set(["waiting", "running"]);
+const DEFINED = "Point at an i to read what a figure means.";
+const NEXT = "After the text, plain decoding of the same prompt is measured: that tells the speed-up.";
+const BEFORE = "Speed-up against the plain lane of the run before; this run's own is measured after the text.";
+const ALONE = "Nothing drafts here: this is plain decoding, which a speed-up is told against.";
+const UNKNOWN = "Plain decoding was not measured in this run.";
 
 /** Called once by Gradio's component: `element` holds live.html, `props.value` the events, `watch` reports changes. */
 export function start(element, props, watch) {
@@ -68,12 +75,12 @@ class Panel {
   constructor(root, figures) {
     this.root = root;
     this.status = root.querySelector(".sd-status");
-    this.alert = root.querySelector(".sd-alert");
     this.about = root.querySelector(".sd-about");
     this.tokens = new TokenView(root);
-    this.charts = new Charts(root, figures);
-    const refused = root.querySelector(".sd-refused");
-    refused.addEventListener("change", () => root.classList.toggle("sd-clean", !refused.checked));
+    this.charts = new LiveCharts(root, figures);
+    this.why = root.querySelector(".sd-why");
+    new Tip(root.querySelector(".sd-meaning"), root.querySelector(".sd-figures"), ".sd-what", meaning);
+    this.explain(DEFINED);
     this.say("idle", "Press Generate and watch each guess being judged.");
   }
 
@@ -88,51 +95,77 @@ class Panel {
     this.status.textContent = text;
   }
 
+  /** A line below the figures, on what the speed-up is told against. */
+  explain(text, outcome = "") {
+    this.why.textContent = text;
+    this.root.dataset.outcome = outcome;
+  }
+
   // One method for each kind of event, in the order in which they come.
 
   begin() {
     this.root.dataset.run = Number(this.root.dataset.run || 0) + 1; // which run of this page it is, for tests
-    this.alert.hidden = true;
+    complain(this.root);
     this.about.textContent = "";
     this.tokens.reset();
     this.charts.reset();
-    this.figures({ speed: "–", acceptance: "–", length: "–", rounds: "–", ttft: "–" });
+    for (const node of this.root.querySelectorAll("[data-figure]")) node.textContent = node.dataset.none || "–";
+    this.root.dataset.lane = "own";
+    this.explain(DEFINED);
     this.say("running", "Starting …");
     this.reveal();
   }
 
   waiting({ place }) {
-    const others = place === 1 ? "one run is" : `${place} runs are`;
-    this.say("waiting", `Waiting for its turn: ${others} before this one.`);
+    this.say("waiting", inLine(place));
   }
 
   loading() {
     this.say("running", "Loading the models …");
   }
 
-  start({ prompt, about, note }) {
+  start({ prompt, about, note, drafts, k, plain }) {
+    this.charts.start({ drafts, k, plain });
+    this.unknown = drafts && !plain;
+    this.explain(!drafts ? ALONE : plain ? BEFORE : NEXT);
     this.tokens.prompt(prompt);
     this.inForce = note ? `${about} · ${note}` : about;
     this.about.textContent = this.inForce;
     this.say("running", "Generating …");
   }
 
-  round({ n, chips, figures, points, fault }) {
+  round({ n, chips, figures, points, seconds, fault }) {
     if (fault) this.about.textContent = `${this.inForce} · round ${n + 1} had no drafts: ${fault}`;
     this.tokens.add(n, chips);
-    this.charts.add(n, points);
+    this.charts.add({ n, points, seconds });
     this.figures(figures);
   }
 
+  comparing() {
+    this.root.dataset.lane = "plain";
+    this.charts.compare();
+    this.say("running", "Measuring plain decoding to compare …");
+  }
+
+  plain(step) {
+    this.charts.measured(step);
+  }
+
+  compared({ figures, outcome, speed, text }) {
+    this.charts.compared(speed);
+    this.figures(figures);
+    this.explain(text, outcome);
+    this.unknown = false;
+  }
+
   end({ reason, text }) {
+    if (this.unknown) this.explain(UNKNOWN);
     this.say(reason === "cancelled" ? "stopped" : "done", text);
   }
 
   error({ text }) {
-    this.alert.textContent = text;
-    this.alert.hidden = false;
+    complain(this.root, text);
     this.say("error", "Nothing was lost: change what is wrong and generate again.");
-    this.alert.scrollIntoView({ block: "nearest" });
   }
 
   figures(values) {
@@ -146,4 +179,11 @@ class Panel {
     const top = this.root.getBoundingClientRect().top;
     if (top > window.innerHeight * 0.6) this.root.scrollIntoView({ block: "start", behavior: "smooth" });
   }
+}
+
+/** What a figure means, as it stands in the page for those who have it read to them. */
+function meaning(mark) {
+  const text = document.createElement("p");
+  text.textContent = document.getElementById(mark.getAttribute("aria-describedby")).textContent;
+  return [text];
 }

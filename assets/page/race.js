@@ -2,6 +2,7 @@
 
 import { follow } from "./live.js";
 import { Replay } from "./replay.js";
+import { complain, inLine } from "./status.js";
 
 const MEASURED = { plain: "plain decoding", speculative: "speculative decoding" };
 
@@ -15,10 +16,9 @@ class Race {
   constructor(root, figures) {
     this.root = root;
     this.figures = figures;
-    this.status = root.querySelector(".sd-race-status");
+    this.status = root.querySelector(".sd-status");
     this.count = root.querySelector(".sd-race-count");
     this.progress = root.querySelector("progress");
-    this.alert = root.querySelector(".sd-alert");
     this.say("idle", "Press Race: plain against speculative decoding.");
   }
 
@@ -37,14 +37,13 @@ class Race {
   begin() {
     this.root.dataset.run = Number(this.root.dataset.run || 0) + 1; // which race of this page it is, for tests
     this.replay?.hide();
-    this.alert.hidden = true;
+    complain(this.root);
     this.runs = {};
     this.say("measuring", "Starting …");
   }
 
   waiting({ place }) {
-    const others = place === 1 ? "one run is" : `${place} runs are`;
-    this.say("measuring", `Waiting for its turn: ${others} before this one.`);
+    this.say("measuring", inLine(place));
   }
 
   lane({ lane, of }) {
@@ -75,10 +74,8 @@ class Race {
   }
 
   error({ text }) {
-    this.alert.textContent = text;
-    this.alert.hidden = false;
+    complain(this.root, text);
     this.say("error", "Nothing was lost: change what is wrong and race again.");
-    this.alert.scrollIntoView({ block: "nearest" });
   }
 
   verdict(says) {

@@ -1,6 +1,6 @@
 // The replay of a race: two lanes, their clock and their chart, in the engine's own time.
 
-import { Charts, push, theme } from "./charts.js";
+import { Charts, push } from "./charts.js";
 import { TokenView } from "./tokens.js";
 
 const TITLES = {
@@ -179,7 +179,11 @@ class Lane {
 class Track extends Charts {
   reset() {
     this.lanes = Object.keys(TITLES).map(() => ({ x: [0], y: [0] }));
-    this.draw();
+    super.reset();
+  }
+
+  plots() {
+    return { race: this.lanes };
   }
 
   scale(seconds, tokens) {
@@ -196,17 +200,7 @@ class Track extends Charts {
   flush(now) {
     if (!now && performance.now() - (this.grown || 0) < REDRAW_MS) return;
     this.grown = performance.now();
-    this.grow();
-  }
-
-  grow() {
-    if (window.Plotly) this.extend("race", this.lanes);
-  }
-
-  draw() {
-    if (!window.Plotly) return;
-    this.painted = theme();
-    this.react("race", this.lanes);
+    this.grow(true);
   }
 }
 

@@ -2,9 +2,10 @@
 //
 // Chips are those of specdec/ui/view.py: [kind, text, p, q, u, acceptance]. Texts are set through textContent only.
 
+import { leftOver } from "./step-left.js";
 import { element, known, shown } from "./tip.js";
 
-const KINDS = { a: "accepted", r: "rejected", c: "recovered", b: "bonus", p: "plain", d: "discarded" };
+export const KINDS = { a: "accepted", r: "rejected", c: "recovered", b: "bonus", p: "plain", d: "discarded" };
 const VERDICTS = { a: "✓ accepted", r: "× rejected", d: "– discarded, never judged" };
 const MAX_BEFORE = 56; // characters of the text so far
 const FIRST_COLUMN = 140; // pixels, as in step-round.css
@@ -20,6 +21,7 @@ export class Picture {
     this.node = root.querySelector(".st-picture");
     this.sentence = root.querySelector(".st-sentence");
     this.where = root.querySelector(".st-where");
+    this.left = root.querySelector(".st-left");
     this.most = 1;
     new ResizeObserver(() => this.fit()).observe(root.querySelector(".st-stage"));
   }
@@ -44,6 +46,8 @@ export class Picture {
     this.node.style.setProperty("--st-places", drafts(chips).length + 1);
     this.node.replaceChildren(before(this.run.text.slice(0, round.begins)), names(this.run.way), ...places(chips, this.run.way));
     this.sentence.textContent = told(round, this.run.way) + (index === this.run.rounds.length - 1 ? ` ${this.run.end}` : "");
+    this.left.dataset.way = this.run.way;
+    this.left.replaceChildren(...[leftOver(chips, this.run.way)].filter(Boolean));
     const ms = round.seconds.map((seconds) => (1000 * seconds).toFixed(1));
     this.where.textContent = `Round ${index + 1} of ${this.run.rounds.length} · drafting ${ms[0]} ms, target's pass ${ms[1]} ms`;
   }

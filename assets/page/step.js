@@ -3,10 +3,14 @@
 // The Decode tab hands over a run's events when it has ended, see live.js. A file's text goes to the server, which
 // checks it and answers with the events of that run; they are shown there and here as if the run had just been made.
 
+import { download } from "./download.js";
+import { save } from "./picture.js";
+import { complain } from "./status.js";
 import { Picture } from "./step-round.js";
 
 const READ_ALOUD_S = 2; // a sentence that changes faster than this is not read to anybody
 const KEYS = { ArrowLeft: "back", ArrowRight: "on", Home: "first", End: "last", " ": "play" };
+const MOVES = new Set([...Object.values(KEYS), "slower", "faster"]); // that others may ask for
 const BUSY = ".sd:is([data-state=running], [data-state=waiting])";
 const CONTROLS = "input, textarea, select, a, button:not([role=tab]), [contenteditable=true]";
 
@@ -19,6 +23,7 @@ export function start(element, props, server) {
     files.ready();
   };
   document.addEventListener("specdec:run", ({ detail }) => take(detail));
+  document.addEventListener("specdec:step", ({ detail }) => MOVES.has(detail) && view[detail]());
   if (window.specdecRun) take(window.specdecRun);
 }
 
@@ -105,6 +110,21 @@ class StepView {
     this.tempo();
   }
 
+  slower() {
+    this.tilt(-1);
+  }
+
+  faster() {
+    this.tilt(1);
+  }
+
+  /** Choose the next pace in the list, which goes from slow to fast. */
+  tilt(by) {
+    const { selectedIndex, length } = this.pace;
+    this.pace.selectedIndex = Math.min(Math.max(0, selectedIndex + by), length - 1);
+    this.tempo();
+  }
+
   /** Rounds that are over by now are turned over in one go: a screen has fewer frames than an engine rounds. */
   turn(now) {
     if (!this.root.offsetParent) return this.pause();
@@ -145,12 +165,6 @@ class StepView {
     event.preventDefault();
     this[KEYS[key]]();
   }
-
-  complain(text) {
-    const alert = this.find(".st-alert");
-    alert.textContent = text;
-    alert.hidden = !text;
-  }
 }
 
 /** Whether a control makes something of a key by itself. */
@@ -174,38 +188,37 @@ function readRun(events) {
   return run;
 }
 
-/** The two buttons for files. */
+/** The buttons for files. */
 class Files {
   constructor(view, maxBytes, server) {
     this.view = view;
     this.maxBytes = maxBytes;
     this.server = server;
     this.save = view.find('[data-do="save"]');
+    this.picture = view.find('[data-do="draw"]');
     this.input = view.find(".st-file");
     const open = view.find('[data-do="open"]');
     open.addEventListener("click", () => this.input.click());
     open.disabled = false; // from now on it does something
-    this.save.addEventListener("click", () => this.download());
+    this.save.addEventListener("click", () => this.keep());
+    this.picture.addEventListener("click", save);
     this.input.addEventListener("change", () => this.chosen());
   }
 
   /** A run can be saved if it came with its trace: one that ended in an error did not. */
   ready() {
     this.save.disabled = !this.view.run?.trace;
+    this.picture.disabled = !this.view.run;
   }
 
-  download() {
-    const link = document.createElement("a");
-    link.href = URL.createObjectURL(new Blob([this.view.run.trace, "\n"], { type: "application/json" }));
-    link.download = "specdec-run.json";
-    link.click();
-    setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+  keep() {
+    download("specdec-run.json", new Blob([this.view.run.trace, "\n"], { type: "application/json" }));
   }
 
   async chosen() {
     const [file] = this.input.files;
     this.input.value = ""; // the same file may be chosen again
-    if (file) this.view.complain(await this.open(file));
+    if (file) complain(this.view.root, await this.open(file));
   }
 
   /** Show a file's run, here and under Decode; what was wrong with it, or nothing. */

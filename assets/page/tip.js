@@ -1,4 +1,5 @@
-// What is known about a token, beside it while it is pointed at, tapped or focused. All text is set through textContent.
+// What is known about a token, or meant by a figure, beside it while it is pointed at, tapped or focused. All text is set
+// through textContent.
 
 const HEADS = {
   p: "target p",
@@ -8,10 +9,13 @@ const HEADS = {
 };
 const MARKS = { " ": "␣", "\n": "↵", "\t": "⇥" };
 
+/** `list` holds what can be pointed at: nodes that match `selector`, of each of which `describe` makes nodes. */
 export class Tip {
-  constructor(node, list) {
+  constructor(node, list, selector = ".sd-tokens .sd-token", describe = ({ facts }) => described(facts)) {
     this.node = node;
     this.list = list;
+    this.selector = selector;
+    this.describe = describe;
     for (const name of ["focusin", "click"]) list.addEventListener(name, (event) => this.about(event.target));
     list.addEventListener("mousemove", (event) => this.point(event));
     list.addEventListener("mouseleave", () => this.focused() || this.hide());
@@ -29,31 +33,31 @@ export class Tip {
   }
 
   focused() {
-    return this.token === document.activeElement;
+    return this.target === document.activeElement;
   }
 
-  about(target) {
-    const token = target.closest?.(".sd-token");
-    if (!token?.facts) return this.hide();
-    if (token === this.token && !this.node.hidden) return undefined;
-    this.node.replaceChildren(...described(token.facts));
+  about(node) {
+    const target = node.closest?.(this.selector);
+    if (!target) return this.hide();
+    if (target === this.target && !this.node.hidden) return undefined;
+    this.node.replaceChildren(...this.describe(target));
     this.node.hidden = false;
-    this.token = token;
-    token.setAttribute("aria-describedby", this.node.id);
-    this.place(token.getClientRects()[0] || token.getBoundingClientRect());
+    this.target = target;
+    if (!target.hasAttribute("aria-describedby")) target.setAttribute("aria-describedby", this.node.id);
+    this.place(target.getClientRects()[0] || target.getBoundingClientRect());
     return undefined;
   }
 
-  /** A token that was scrolled to by the keyboard keeps its tooltip as long as it is in sight; any other loses it. */
+  /** What was scrolled to by the keyboard keeps its tooltip as long as it is in sight; anything else loses it. */
   follow() {
     if (this.node.hidden) return;
-    const box = this.token.getBoundingClientRect();
+    const box = this.target.getBoundingClientRect();
     const frame = this.list.parentElement.getBoundingClientRect();
     if (this.focused() && box.top >= frame.top && box.bottom <= frame.bottom) this.place(box);
     else this.hide();
   }
 
-  /** Above the token, or below where there is no room; never beyond the window. */
+  /** Above the target, or below where there is no room; never beyond the window. */
   place(box) {
     const { offsetWidth: width, offsetHeight: height } = this.node;
     const { clientWidth, clientHeight } = document.documentElement;

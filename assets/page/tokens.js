@@ -21,7 +21,9 @@ export class TokenView {
     this.tip = new Tip(root.querySelector(".sd-tip"), this.list);
     this.fresh = document.createDocumentFragment();
     this.counts = {};
+    this.off = new Set(); // kinds that are not marked
     this.list.addEventListener("keydown", (event) => this.walk(event));
+    for (const button of root.querySelectorAll("[data-kind-of]")) button.addEventListener("click", () => this.toggle(button));
     this.text.addEventListener("scroll", () => this.look(), { passive: true });
     this.reset();
   }
@@ -39,6 +41,33 @@ export class TokenView {
     this.root.querySelector(".sd-prompt").textContent = "";
     for (const [name] of Object.values(KINDS)) this.counts[name] = 0;
     this.tell();
+  }
+
+  /** Mark a kind, or do not: then text of the run stands there plain, and a draft that is none of it is gone. */
+  toggle(button) {
+    const kind = button.dataset.kindOf;
+    if (!this.off.delete(kind)) this.off.add(kind);
+    this.root.classList.toggle(`sd-without-${kind}`, this.off.has(kind));
+    button.setAttribute("aria-pressed", !this.off.has(kind));
+    this.tip.hide();
+    this.anchor();
+  }
+
+  gone({ dataset: { kind } }) {
+    return REFUSED.has(kind) && this.off.has(kind);
+  }
+
+  /** The token that the tab key stops at: the one it was, or else the first that can be seen. */
+  anchor() {
+    const stop = this.list.querySelector(".sd-token[tabindex='0']");
+    if (stop && !this.gone(stop)) return;
+    if (stop) stop.tabIndex = -1;
+    const first = this.all().find((node) => !this.gone(node));
+    if (first) first.tabIndex = 0;
+  }
+
+  all() {
+    return [...this.list.querySelectorAll(".sd-token")];
   }
 
   prompt(text) {
@@ -61,9 +90,8 @@ export class TokenView {
   /** Put what was added since into the page, in one go. */
   flush() {
     if (!this.fresh.childNodes.length) return;
-    const first = !this.list.firstElementChild;
     this.list.append(this.fresh);
-    if (first) this.list.querySelector(".sd-token").tabIndex = 0;
+    this.anchor();
     if (this.follow) this.text.scrollTop = this.text.scrollHeight;
     this.tell();
   }
@@ -88,12 +116,12 @@ export class TokenView {
     node.append(...lines(word, REFUSED.has(kind)));
     node.facts = { kind, meaning, text, round, p, q, u, acceptance, lists };
     const space = text.slice(0, text.length - word.length);
-    return space ? [gap(space, REFUSED.has(kind)), node] : [node];
+    return space ? [gap(space, kind), node] : [node];
   }
 
   /** Arrow keys move from token to token; only one of them is a tab stop. */
   walk(event) {
-    const all = [...this.list.querySelectorAll(".sd-token")].filter((node) => node.offsetParent);
+    const all = this.all().filter((node) => !this.gone(node));
     const here = all.indexOf(event.target);
     const to = { ArrowRight: here + 1, ArrowLeft: here - 1, Home: 0, End: all.length - 1 }[event.key];
     if (here < 0 || to === undefined || !all[to]) return;
@@ -104,10 +132,10 @@ export class TokenView {
   }
 }
 
-/** White space between tokens; that before a refused one goes with it when refused drafts are hidden. */
-function gap(space, refused = false) {
+/** White space between tokens; that before a refused one goes with it when its kind is hidden. */
+function gap(space, kind = "") {
   const node = document.createElement("span");
-  node.className = refused ? "sd-gap sd-gap-refused" : "sd-gap";
+  node.className = REFUSED.has(kind) ? `sd-gap sd-gap-${kind}` : "sd-gap";
   node.textContent = space;
   return node;
 }

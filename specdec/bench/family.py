@@ -1,61 +1,31 @@
-"""Every draft with every target: how often its tokens are accepted, and what that is worth.
+"""Every draft with every target, greedy and sampled, as a Markdown table; and what a target repeats word for word.
 
     python -m specdec.bench.family --threads 2
     python -m specdec.bench.family --draft specdec-draft-2x128 -k 1 2 3 4 5 6 8
 
-Each prompt is continued by plain decoding and by every draft and k in turn, so that all of them meet the same machine;
-the speed-up is the median over repetitions of tokens per second of decoding over those of plain decoding. Prefill and
-a warm-up are left out. With `--corpus` it also counts how much of what a target wrote stands in a text word for word.
+It measures as the suite does (`python -m specdec bench`). With `--corpus` it also counts how much of what a target
+wrote stands in a text word for word.
 """
 
 import argparse
-import os
-import statistics
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import cache
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
+from specdec.bench.plan import PLAIN, SAMPLED, Contest, Way, Work
 from specdec.bench.prompts import STORIES
-from specdec.config import SamplingParams, SpeculativeConfig
 from specdec.errors import SpecdecError
-from specdec.records import Stats, ratio
+from specdec.records import ratio
 from specdec.threads import calm_blas
-from specdec.trace import Trace
 
 if TYPE_CHECKING:
+    from specdec.bench.figures import Row
+    from specdec.bench.shelf import Shelf
     from specdec.checkpoints import LanguageModel
 
-TEMPERATURES = (0.0, 0.8)
 GRAM = 20  # tokens
 HEADINGS = ("target", "draft", "k", "T", "α", "acceptance rate", "τ", "tokens/s", "speed-up")
-
-Generate = Callable[[str, SamplingParams], Trace]
-
-
-@dataclass(frozen=True, slots=True)
-class Measured:
-    """Totals of one way of decoding over all prompts of one repetition."""
-
-    tokens: int
-    seconds: float
-    rounds: int
-    drafted: int
-    accepted: int
-    rejected: int
-
-    @classmethod
-    def of(cls, runs: Sequence[Stats]) -> "Measured":
-        """Add up runs."""
-        names = ("tokens", "decode_s", "rounds", "drafted", "accepted", "rejected")
-        return cls(*(sum(getattr(run, name) for run in runs) for name in names))
-
-    @property
-    def speed(self) -> float:
-        """Tokens per second."""
-        return ratio(self.tokens, self.seconds)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -78,83 +48,58 @@ def _options(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("-k", nargs="+", type=int, default=[4], metavar="K", help="tokens drafted a round (default: 4)")
     parser.add_argument("--tokens", type=int, default=128, metavar="N", help="to generate (default: 128)")
     parser.add_argument("--repeat", type=int, default=3, metavar="N", help="of which the median counts (default: 3)")
-    parser.add_argument("--threads", type=int, default=os.cpu_count() or 1, metavar="N")
+    parser.add_argument("--threads", type=int, metavar="N", help="default: all cores")
     parser.add_argument("--corpus", type=Path, nargs="+", metavar="FILE", help="count what is repeated from it")
     return parser.parse_args(argv)
 
 
 def _print_tables(options: argparse.Namespace) -> None:
-    from specdec.checkpoints import known_models, load_model
+    from specdec.bench.shelf import Shelf
+    from specdec.checkpoints.bundled import DRAFTS, TARGETS
 
-    bundled = [model for model in known_models() if model.kind == "bundled" and model.path is not None]
-    targets = options.target or [model.name for model in bundled if model.role == "target"]
-    drafts = options.draft or [model.name for model in bundled if model.role == "draft"]
-    load = cache(lambda name: load_model(name, threads=options.threads))
-    print(
-        f"{len(STORIES)} prompts × {options.tokens} tokens, {options.threads} threads, {options.repeat} repetitions\n"
-    )
-    print(_row(HEADINGS), _row("---" for _ in HEADINGS), sep="\n")
-    written = {target: list(_compare(load(target), [load(draft) for draft in drafts], options)) for target in targets}
-    if options.corpus:
-        texts = "".join(file.read_text(encoding="utf-8") for file in options.corpus)
-        for target, ids in written.items():
-            share = repeated(load(target), ids, texts)
-            print(
+    shelf = Shelf(options.threads)
+    ways = tuple(Way(draft=draft, k=k) for draft in options.draft or DRAFTS for k in options.k)
+    texts = "".join(file.read_text(encoding="utf-8") for file in options.corpus or ())
+    print(f"{len(STORIES)} prompts × {options.tokens} tokens, {options.repeat} repetitions\n")
+    print(_line(HEADINGS), _line("---" for _ in HEADINGS), sep="\n")
+    repetitions = []
+    for target in options.target or TARGETS:
+        written: list[list[int]] = []
+        for temperature in (0.0, SAMPLED):
+            work = Work(target, "story", temperature, options.tokens, len(STORIES))
+            written += _compare(Contest("sizes", work, (*PLAIN, *ways), options.repeat), shelf)
+        if texts:
+            share = repeated(cast("LanguageModel", shelf.model(target)), written, texts)
+            repetitions.append(
                 f"\n{share:.1%} of the {GRAM}-token runs that {target} wrote stand in {len(texts):,} characters of text"
             )
+    print(*repetitions, sep="\n")
 
 
-def _compare(
-    target: "LanguageModel", drafts: list["LanguageModel"], options: argparse.Namespace
-) -> Iterator[list[int]]:
-    """Print the rows of a target; yields the ids that plain decoding wrote."""
-    ways = _ways(target, drafts, options.k)
-    for temperature in TEMPERATURES:
-        params = [
-            SamplingParams(temperature=temperature, max_tokens=options.tokens, seed=i) for i in range(len(STORIES))
-        ]
-        for way in ways.values():
-            way(STORIES[0], params[0])
-        rounds = [_take_turns(ways, params) for _ in range(options.repeat)]
-        for name in ways:
-            print(_row(_cells(target.name, name, temperature, rounds)))
-        yield from (list(way.ids) for way in (ways["none", 0](*pair) for pair in zip(STORIES, params, strict=True)))
+def _compare(contest: Contest, shelf: "Shelf") -> list[list[int]]:
+    """Print the rows of a contest, plain decoding's faster path first; the ids that plain decoding wrote."""
+    from specdec.bench.figures import rows
+    from specdec.bench.measure import take_turns
+
+    players = {way: shelf.player(contest.work.target, way) for way in contest.ways}
+    turns = list(take_turns(contest, players, shelf.prompts(contest.work)))
+    for row in rows(contest.suite, contest.work, turns):
+        if row.baseline or row.way.k:
+            print(_line(_cells(row)))
+    plain = [turn for turn in turns if turn.way == PLAIN[0] and turn.repetition == 0]
+    return [[token.id for step in turn.rounds for token in step.tokens] for turn in plain]
 
 
-def _ways(target: "LanguageModel", drafts: list["LanguageModel"], ks: list[int]) -> dict[tuple[str, int], Generate]:
-    """The ways of decoding by draft and k; plain decoding is draft `none`."""
-    from specdec.decoding import Engine, ModelDrafter
-
-    def way(engine: Engine, k: int) -> Generate:
-        return lambda prompt, params: engine.generate(prompt, params, SpeculativeConfig(num_speculative_tokens=k))
-
-    plain = {("none", 0): way(Engine(target), 0)}
-    return plain | {(draft.name, k): way(Engine(target, ModelDrafter(draft)), k) for draft in drafts for k in ks}
+def _cells(row: "Row") -> Iterator[str]:
+    figures, k = row.figures, row.way.k
+    yield from (row.work.target, row.way.draft, str(k), f"{row.work.temperature:g}")
+    yield f"{figures.alpha:.3f}" if k else "–"
+    yield f"{figures.acceptance_rate:.3f}" if k else "–"
+    yield f"{figures.mean_acceptance_length:.2f}"
+    yield from (f"{figures.tokens_per_second.median:.0f}", f"{figures.speed_up.median:.2f}")
 
 
-def _take_turns(ways: dict[tuple[str, int], Generate], params: list[SamplingParams]) -> dict[tuple[str, int], Measured]:
-    """One repetition: all prompts, each continued in every way before the next."""
-    runs: dict[tuple[str, int], list[Stats]] = {name: [] for name in ways}
-    for prompt, how in zip(STORIES, params, strict=True):
-        for name, way in ways.items():
-            runs[name].append(way(prompt, how).stats)
-    return {name: Measured.of(stats) for name, stats in runs.items()}
-
-
-def _cells(
-    target: str, way: tuple[str, int], temperature: float, rounds: list[dict[tuple[str, int], Measured]]
-) -> Iterator[str]:
-    draft, k = way
-    one = rounds[0][way]
-    speed = statistics.median(measured[way].speed for measured in rounds)
-    gain = statistics.median(measured[way].speed / measured["none", 0].speed for measured in rounds)
-    yield from (target, draft, str(k), f"{temperature:g}")
-    yield f"{ratio(one.accepted, one.accepted + one.rejected):.3f}" if k else "–"
-    yield f"{ratio(one.accepted, one.drafted):.3f}" if k else "–"
-    yield from (f"{ratio(one.tokens, one.rounds):.2f}", f"{speed:.0f}", f"{gain:.2f}")
-
-
-def _row(cells: Iterable[str]) -> str:
+def _line(cells: Iterable[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
 

@@ -6,6 +6,7 @@ Only what is read is asked for: JSON, the chat template and safetensors, never a
 
 import io
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -38,13 +39,28 @@ def cached(repository: str) -> Path | None:
     return folder if _is_whole(folder) else None
 
 
+def configuration(repository: str) -> Path:
+    """The repository's folder with its config.json and maybe nothing else; NotFoundError as `download` raises it."""
+    return _fetched(repository, ("config.json",), lambda *_: None)  # without a bar
+
+
 def download(repository: str, progress: Progress | None = None) -> Path:
     """The repository's folder in the Hub's cache, completed from the network; NotFoundError where that cannot be."""
+    folder = _fetched(repository, FILES, progress)
+    if not _is_whole(folder):
+        raise UnsupportedError(
+            f"{repository} has no config.json with safetensors weights, the only kind read from the Hub"
+        )
+    return folder
+
+
+def _fetched(repository: str, files: Sequence[str], progress: Progress | None) -> Path:
+    """The repository's folder with those of the files that there are; what goes wrong is told in one sentence."""
     errors: Any = optional("huggingface_hub.errors")
     failures: list[BaseException] = []
     bars = {} if progress is None else {"tqdm_class": _bars(repository, progress, failures)}
     try:
-        folder = Path(_snapshot(repository, **bars))
+        return Path(_snapshot(repository, files, **bars))
     except errors.GatedRepoError as error:
         raise NotFoundError(
             f"{repository} asks for its terms to be accepted on the Hub first, and for HF_TOKEN"
@@ -58,18 +74,13 @@ def download(repository: str, progress: Progress | None = None) -> Path:
             raise failures[0] from None
         reason = (str(error) or type(error).__name__).splitlines()[0][:200]
         raise NotFoundError(f"{repository} could not be downloaded: {reason}") from error
-    if not _is_whole(folder):
-        raise UnsupportedError(
-            f"{repository} has no config.json with safetensors weights, the only kind read from the Hub"
-        )
-    return folder
 
 
-def _snapshot(repository: str, **options: Any) -> str:
+def _snapshot(repository: str, files: Sequence[str] = FILES, **options: Any) -> str:
     home = os.environ.get("HF_HOME")
     path: str = optional("huggingface_hub").snapshot_download(
         repository,
-        allow_patterns=list(FILES),
+        allow_patterns=list(files),
         cache_dir=os.environ.get("HF_HUB_CACHE") or (Path(home) / "hub" if home else None),
         endpoint=os.environ.get("HF_ENDPOINT"),
         **options,

@@ -1,6 +1,7 @@
 """How much memory there is and was taken; refusing a model that does not fit, before any of it is read."""
 
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 from specdec.errors import MemoryLimitError
@@ -9,6 +10,7 @@ OVERHEAD = 1.15  # beside the weights: a layer once more while loading, and the 
 
 _PROC = Path("/proc/meminfo")
 _STATUS = Path("/proc/self/status")
+_CLEAR = Path("/proc/self/clear_refs")
 _CGROUPS = (
     (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory.current")),
     (
@@ -20,12 +22,17 @@ _CGROUPS = (
 
 def require_memory(name: str, parameters: int, available: int | None) -> None:
     """Raise MemoryLimitError unless so many float32 fit into `available` bytes; None means that nobody knows."""
-    needed = int(4 * parameters * OVERHEAD)
+    needed = needed_bytes(parameters)
     if available is not None and needed > available:
         raise MemoryLimitError(
             f"{name} needs {_mebibytes(needed)} of memory ({parameters:,} parameters as float32), "
             f"{_mebibytes(available)} are available"
         )
+
+
+def needed_bytes(parameters: int) -> int:
+    """Memory that a model of so many parameters takes."""
+    return int(4 * parameters * OVERHEAD)
 
 
 def available_bytes() -> int | None:
@@ -50,6 +57,12 @@ def peak_bytes() -> int | None:
         return None
     unit = 1 if sys.platform == "darwin" else 1024
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+
+
+def reset_peak() -> None:
+    """Let `peak_bytes` begin anew, where the system can (Linux); elsewhere it goes on counting from the start."""
+    with suppress(OSError):
+        _CLEAR.write_text("5")
 
 
 def _from_kernel(meminfo: Path) -> int | None:

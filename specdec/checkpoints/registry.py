@@ -21,7 +21,10 @@ _HUB_NAME = re.compile(f"{_PART}/{_PART}")
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A model the project knows. `parameters` counts tied output once; `size` is bytes to download."""
+    """A model the project knows. `parameters` counts tied output once; `size` is bytes to download.
+
+    Models of one `vocabulary` give the same ids the same meaning, so that one may draft for another.
+    """
 
     name: str
     kind: Kind
@@ -30,6 +33,7 @@ class Entry:
     size: int
     licence: str
     role: Role
+    vocabulary: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,22 +43,33 @@ class ModelInfo(Entry):
     path: Path | None
 
 
-def _known(name: str, repository: str, parameters: int, size: int, licence: str, role: Role) -> Entry:
-    return Entry(name, "known", repository, parameters, size, licence, role)
+def _bundled(name: str, role: Role) -> Entry:
+    return Entry(name, "bundled", "", 0, 0, "Apache-2.0", role, "stories")
 
 
-_SMOL, _GPT2 = "HuggingFaceTB/SmolLM2", "openai-community/gpt2"
+def _smollm2(scale: str, parameters: int, size: int, role: Role) -> Entry:
+    repository = f"HuggingFaceTB/SmolLM2-{scale}-Instruct"
+    return Entry(
+        f"smollm2-{scale.lower()}-instruct", "known", repository, parameters, size, "Apache-2.0", role, "smollm2"
+    )
+
+
+def _gpt2(repository: str, parameters: int, size: int, licence: str, role: Role) -> Entry:
+    name = repository.rpartition("/")[2]
+    return Entry(name, "known", repository, parameters, size, licence, role, "gpt2")
+
+
 _ALL = (
-    *(Entry(name, "bundled", "", 0, 0, "Apache-2.0", "target") for name in TARGETS),
-    *(Entry(name, "bundled", "", 0, 0, "Apache-2.0", "draft") for name in DRAFTS),
-    _known("smollm2-135m-instruct", f"{_SMOL}-135M-Instruct", 134_515_008, 269_060_552, "Apache-2.0", "either"),
-    _known("smollm2-360m-instruct", f"{_SMOL}-360M-Instruct", 361_821_120, 723_674_912, "Apache-2.0", "either"),
-    _known("smollm2-1.7b-instruct", f"{_SMOL}-1.7B-Instruct", 1_711_376_384, 3_422_777_952, "Apache-2.0", "target"),
-    _known("distilgpt2", "distilbert/distilgpt2", 81_912_576, 352_824_413, "Apache-2.0", "draft"),
-    _known("gpt2", _GPT2, 124_439_808, 548_105_171, "MIT", "either"),
-    _known("gpt2-medium", f"{_GPT2}-medium", 354_823_168, 1_519_984_962, "MIT", "either"),
-    _known("gpt2-large", f"{_GPT2}-large", 774_030_080, 3_247_159_078, "MIT", "target"),
-    _known("gpt2-xl", f"{_GPT2}-xl", 1_557_611_200, 6_431_829_964, "MIT", "target"),
+    *(_bundled(name, "target") for name in TARGETS),
+    *(_bundled(name, "draft") for name in DRAFTS),
+    _smollm2("135M", 134_515_008, 269_060_552, "either"),
+    _smollm2("360M", 361_821_120, 723_674_912, "either"),
+    _smollm2("1.7B", 1_711_376_384, 3_422_777_952, "target"),
+    _gpt2("distilbert/distilgpt2", 81_912_576, 352_824_413, "Apache-2.0", "draft"),
+    _gpt2("openai-community/gpt2", 124_439_808, 548_105_171, "MIT", "either"),
+    _gpt2("openai-community/gpt2-medium", 354_823_168, 1_519_984_962, "MIT", "either"),
+    _gpt2("openai-community/gpt2-large", 774_030_080, 3_247_159_078, "MIT", "target"),
+    _gpt2("openai-community/gpt2-xl", 1_557_611_200, 6_431_829_964, "MIT", "target"),
 )
 ENTRIES = {entry.name: entry for entry in _ALL}
 

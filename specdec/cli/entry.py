@@ -10,6 +10,7 @@ import os
 import sys
 from collections.abc import Sequence
 
+from specdec.cli.interrupts import Interrupts, remembered
 from specdec.cli.options import parse
 from specdec.cli.terminal import printable
 from specdec.errors import MissingExtraError, SpecdecError
@@ -27,7 +28,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return _train(arguments[1:])
         options = parse(arguments)
         calm_blas()
-        _run(options)
+        with remembered() as interrupts:
+            _run(options, arguments, interrupts)
         sys.stdout.flush()
     except KeyboardInterrupt:
         if sys.stderr.isatty():
@@ -47,11 +49,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _run(options: argparse.Namespace) -> None:
+def _run(options: argparse.Namespace, arguments: list[str], interrupts: Interrupts) -> None:
     if options.command == "generate":
         from specdec.cli.generate import generate
 
-        generate(options)
+        generate(options, interrupts)
+    elif options.command == "bench":
+        from specdec.cli.bench import bench
+
+        bench(options, arguments)
+    elif options.command == "serve":
+        from specdec.cli.serve import serve_api
+
+        serve_api(options)
     elif options.command == "models":
         from specdec.cli.models import list_models
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from specdec.checkpoints import DEFAULT_DRAFT, DEFAULT_TARGET, load_model
 from specdec.checkpoints.memory import peak_bytes
+from specdec.cli.interrupts import Interrupts
 from specdec.cli.progress import ProgressLine
 from specdec.cli.terminal import Painter, Style, figures, in_force, printable, styled, wants_colour
 from specdec.config import LIMITS
@@ -26,11 +27,12 @@ MAX_SECONDS = 86_400.0
 MAX_ECHO = 400
 
 
-def generate(options: argparse.Namespace) -> None:
-    """Run the command; SpecdecError or OSError where it cannot be done."""
+def generate(options: argparse.Namespace, interrupts: Interrupts) -> None:
+    """Run the command; SpecdecError or OSError where it cannot be done, KeyboardInterrupt after a Ctrl-C."""
     prompt = read_prompt(options.prompt, options.prompt_file)
     began = time.perf_counter()
-    with closing(start(open_service(options.threads), options, prompt)) as records:
+    with closing(start(open_service(options.threads), options, prompt)) as run:
+        records = interrupts.between(run)
         if options.json:
             print_trace(records, began)
         else:

@@ -4,9 +4,12 @@ import argparse
 import sys
 from collections.abc import Sequence
 from dataclasses import fields
-from typing import Literal, NoReturn
+from typing import NoReturn
 
-from specdec.config import LIMITS, Lookahead, SamplingParams, SpeculativeConfig
+from specdec.bench.plan import Scope
+from specdec.cli import bench_options
+from specdec.cli.values import lookahead, positive
+from specdec.config import LIMITS, SamplingParams, SpeculativeConfig
 from specdec.errors import ConfigError
 
 DEFAULTS = SamplingParams()
@@ -27,6 +30,8 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     options = parser.parse_args(arguments)
     if options.command == "generate":
         options.params, options.speculation = _settings(options.parser, options)
+    if options.command == "bench":
+        options.scope = _scope(options.parser, options)
     return options
 
 
@@ -43,6 +48,7 @@ def build_parser() -> Parser:
     for add in (_add_models, _add_prompt, _add_speculation, _add_sampling, _add_output):
         add(generate)
     generate.set_defaults(parser=generate)
+    _add_serve(commands)
     models = commands.add_parser(
         "models", help="list the models that are known", description="List the models that can be named."
     )
@@ -53,12 +59,49 @@ def build_parser() -> Parser:
     fetch.add_argument(
         "name", help="a name from `python -m specdec models`, or ORGANISATION/REPOSITORY on the Hugging Face Hub"
     )
+    bench = commands.add_parser(
+        "bench",
+        help="measure speed, beside plain decoding in the same run",
+        description="Measure how fast decoding is. Plain decoding takes turns with every other way, and speed-ups are "
+        "against the faster of its two paths. Needs `pip install '.[bench]'`.",
+    )
+    bench_options.add_options(bench)
+    bench.set_defaults(parser=bench)
     commands.add_parser(
         "train",
         help="train models like the bundled ones",
         description="Train models like the bundled ones. A command line of its own: `python -m specdec train --help`.",
     )
     return parser
+
+
+def _add_serve(commands: "argparse._SubParsersAction[Parser]") -> None:
+    serve = commands.add_parser(
+        "serve",
+        help="answer over HTTP, as OpenAI's API does",
+        description="Answer over HTTP: OpenAI's completions and chat completions, and `/generate`, which tells every "
+        "round. Limits are read from the environment, `SPECDEC_MAX_NEW_TOKENS` for one; docs/api.md lists them.",
+    )
+    serve.add_argument("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
+    serve.add_argument(
+        "--port", type=int, default=8000, metavar="N", help="port to listen on, 0 for a free one (default: %(default)s)"
+    )
+    serve.add_argument(
+        "--threads", type=positive, metavar="N", help="cores for the arithmetic (default: all this process may use)"
+    )
+    serve.add_argument(
+        "--model",
+        action="append",
+        default=[],
+        metavar="MODEL",
+        help="offer this model too: a name, folder or .gguf file; may be given several times",
+    )
+    serve.add_argument(
+        "--api-key",
+        metavar="KEY",
+        help="what clients must show; better in the environment as SPECDEC_API_KEY, where no other user of this "
+        "machine sees it (default: nothing)",
+    )
 
 
 def _add_models(parser: argparse.ArgumentParser) -> None:
@@ -75,7 +118,7 @@ def _add_models(parser: argparse.ArgumentParser) -> None:
         "is the target's, else ngram",
     )
     group.add_argument(
-        "--threads", type=_positive, metavar="N", help="cores for the arithmetic (default: all this process may use)"
+        "--threads", type=positive, metavar="N", help="cores for the arithmetic (default: all this process may use)"
     )
 
 
@@ -99,7 +142,7 @@ def _add_speculation(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "-k",
         dest="num_speculative_tokens",
-        type=_lookahead,
+        type=lookahead,
         metavar="K",
         help=f"tokens drafted per round, 0 to {LIMITS.max_speculative_tokens}, or `auto`: measure, and take the "
         "fastest (default: the drafter's own)",
@@ -183,17 +226,9 @@ def _settings(parser: Parser, options: argparse.Namespace) -> tuple[SamplingPara
         parser.error(str(error))
 
 
-def _lookahead(text: str) -> Lookahead:
-    auto: Literal["auto"] = "auto"
-    if text == auto:
-        return auto
+def _scope(parser: Parser, options: argparse.Namespace) -> Scope:
+    """What `bench`'s options say."""
     try:
-        return int(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is neither a whole number nor auto") from None
-
-
-def _positive(text: str) -> int:
-    if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= 1_024:
-        raise argparse.ArgumentTypeError(f"{text!r} is no whole number between 1 and 1024")
-    return int(text)
+        return bench_options.scope(options)
+    except ConfigError as error:
+        parser.error(str(error))

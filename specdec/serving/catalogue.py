@@ -4,16 +4,24 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
+from specdec.checkpoints.registry import ModelInfo
+
 Role = Literal["target", "draft", "either"]
 
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """A model on offer. `parameters` None: not known before it is loaded."""
+    """A model on offer. `parameters` None, `vocabulary` empty: not known before it is loaded."""
 
     name: str
     parameters: int | None = None
     role: Role = "either"
+    vocabulary: str = ""
+
+    @classmethod
+    def of(cls, model: ModelInfo) -> "Offer":
+        """A model of the registry on offer."""
+        return cls(model.name, model.parameters or None, model.role, model.vocabulary)
 
 
 def catalogue(named: Iterable[str] = ()) -> tuple[Offer, ...]:
@@ -31,5 +39,21 @@ def catalogue(named: Iterable[str] = ()) -> tuple[Offer, ...]:
             require_name(name)
     known = {model.name: model for model in known_models() if model.path is not None or model.name in wanted}
     first = [name for name in (DEFAULT_TARGET, DEFAULT_DRAFT) if name in known]
-    offers = [Offer(name, known[name].parameters or None, known[name].role) for name in dict.fromkeys([*first, *known])]
+    offers = [Offer.of(known[name]) for name in dict.fromkeys([*first, *known])]
     return (*offers, *(Offer(name) for name in dict.fromkeys(wanted) if name not in known))
+
+
+def targets(offers: Iterable[Offer]) -> list[Offer]:
+    """Those that may be a target."""
+    return [offer for offer in offers if offer.role != "draft"]
+
+
+def drafts_for(target: Offer, offers: Iterable[Offer]) -> list[Offer]:
+    """Those that may draft for a target: smaller and of its vocabulary, as far as that is known."""
+    return [offer for offer in offers if offer.role != "target" and _drafts(offer, target)]
+
+
+def _drafts(draft: Offer, target: Offer) -> bool:
+    speaks = not (draft.vocabulary and target.vocabulary) or draft.vocabulary == target.vocabulary
+    smaller = not (draft.parameters and target.parameters) or draft.parameters < target.parameters
+    return speaks and smaller and draft.name != target.name

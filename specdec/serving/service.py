@@ -4,8 +4,9 @@ A stream is a plain generator. Whoever stops pulling and closes it (or drops it,
 a set cancel flag or the deadline ends it before the next round with a `Finished` of its own.
 """
 
+import threading
 import time
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 
@@ -14,6 +15,7 @@ from specdec.decoding import Engine, ModelDrafter, NgramDrafter
 from specdec.decoding.protocols import Codec, Drafter, Model
 from specdec.errors import NotFoundError, RequestError
 from specdec.records import Finished, FinishReason, Record, Round, Started
+from specdec.serving.bringing import Bringing
 from specdec.serving.catalogue import Offer
 from specdec.serving.gate import Gate, Ticket
 from specdec.serving.settings import Settings
@@ -31,7 +33,11 @@ def never() -> bool:
 
 @dataclass(frozen=True, slots=True)
 class GenerationRequest:
-    """What is asked for. `draft` is "none", "ngram" or a model's name; `chat` applies the target's chat template."""
+    """What is asked for. `draft` is "none", "ngram" or a model's name; `chat` applies the target's chat template.
+
+    `messages` is a conversation of {"role", "content"} to be continued; without, `prompt` is one user's message. Where
+    there are any, `prompt` is what they say, for limits and records.
+    """
 
     prompt: str
     target: str
@@ -39,13 +45,15 @@ class GenerationRequest:
     chat: bool = False
     params: SamplingParams = field(default_factory=SamplingParams)
     speculation: SpeculativeConfig = field(default_factory=SpeculativeConfig)
+    messages: tuple[Mapping[str, str], ...] = ()
 
 
 class Service:
     """The one door to an engine. Safe to share between threads.
 
     `loader` turns a name into a model (default: `specdec.checkpoints.load_model`). `offers` are the models that
-    requests may use; None allows whatever the loader finds, which is right for a user's own command line only.
+    requests may use; None allows whatever the loader finds, which is right for a user's own command line only. Models
+    that `bringing` fetches join them. `ready` once it is warmed up.
     """
 
     def __init__(
@@ -55,11 +63,24 @@ class Service:
         offers: Sequence[Offer] | None = None,
     ) -> None:
         self.settings = settings or Settings()
-        self.offers = () if offers is None else tuple(offers)
-        self._allowed = None if offers is None else {offer.name for offer in offers}
+        self._offers = () if offers is None else tuple(offers)
+        self._anything = offers is None
+        self._changing = threading.Lock()
+        self.ready = False
         self._gate = Gate(self.settings.queue_limit)
         self._engines: dict[tuple[str, str], Engine] = {}
         self._store = ModelStore(loader or self._load, self.settings.model_memory_mb * 1_000_000, on_evict=self._forget)
+        self.bringing = Bringing(self.settings.bring, self.add, lambda: self._store.held_bytes)
+
+    @property
+    def offers(self) -> tuple[Offer, ...]:
+        """The models on offer at this moment."""
+        return self._offers
+
+    def add(self, offer: Offer) -> None:
+        """Offer one more model, in the place of one of the same name where there is one."""
+        with self._changing:
+            self._offers = tuple(({each.name: each for each in self._offers} | {offer.name: offer}).values())
 
     def join(self) -> Ticket:
         """A place in the line, for callers that want to see it move; BusyError where the line is full."""
@@ -80,9 +101,10 @@ class Service:
             raise RequestError(
                 f"max_tokens is {request.params.max_tokens:,}, {limits.max_new_tokens:,} are allowed here"
             )
+        allowed = {offer.name for offer in self.offers}
         drafts = () if request.draft in NO_MODEL_DRAFTS else (request.draft,)
         for name in (request.target, *drafts):
-            if self._allowed is not None and name not in self._allowed:
+            if not self._anything and name not in allowed:
                 raise NotFoundError(f"there is no model {name[:80]!r} here")
 
     def stream(
@@ -102,6 +124,7 @@ class Service:
         with closing(self.stream(request)) as records:
             for _ in records:
                 pass
+        self.ready = True
 
     def _stream(
         self, request: GenerationRequest, cancelled: Cancelled, ticket: Ticket | None
@@ -111,10 +134,17 @@ class Service:
                 if cancelled():
                     yield Finished("cancelled", (), "")
                     return
-            engine = self._engine(request.target, request.draft)
-            prompt = _templated(engine.target, request.prompt) if request.chat else request.prompt
+            engine, prompt = self.engine(request)
             run = engine.stream(prompt, request.params, request.speculation)
             yield from _watched(run, request.prompt, engine.target.tokenizer, cancelled, self.settings.max_seconds)
+
+    def engine(self, request: GenerationRequest) -> tuple[Engine, str | list[int]]:
+        """What runs a request: the engine of its pair, and the prompt as it is fed to it; errors as in `stream`.
+
+        For callers whose turn it is in the line, and for no longer than that: nobody else may use it meanwhile.
+        """
+        engine = self._engine(request.target, request.draft)
+        return engine, _templated(engine.target, request) if request.chat else request.prompt
 
     def _engine(self, target: str, draft: str) -> Engine:
         """The engine of a pair, the same one each time, because it remembers how long the pair's passes take."""
@@ -141,12 +171,13 @@ def _drafter(name: str, *model: Model) -> Drafter | None:
     return NgramDrafter() if name == "ngram" else None
 
 
-def _templated(target: Model, prompt: str) -> list[int]:
-    """The prompt as one user message in the target's own chat template."""
+def _templated(target: Model, request: GenerationRequest) -> list[int]:
+    """The conversation in the target's own chat template."""
     codec = target.tokenizer
     if not getattr(codec, "has_chat_template", False):
         raise RequestError(f"{target.name} has no chat template: switch chat off")
-    ids: list[int] = codec.apply_chat_template([{"role": "user", "content": prompt}])  # type: ignore[union-attr]
+    messages = [*map(dict, request.messages)] or [{"role": "user", "content": request.prompt}]
+    ids: list[int] = codec.apply_chat_template(messages)  # type: ignore[union-attr]
     return ids
 
 

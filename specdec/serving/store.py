@@ -43,6 +43,12 @@ class ModelStore:
         with self._lock:
             return tuple(self._kept)
 
+    @property
+    def held_bytes(self) -> int:
+        """Bytes of all weights in memory."""
+        with self._lock:
+            return sum(map(self._size_of, self._kept.values()))
+
     def get(self, name: str) -> Model:
         """One model, as `get_all` finds it."""
         return self.get_all(name)[0]
@@ -75,7 +81,7 @@ class ModelStore:
 
     def _shrink(self, keep: tuple[str, ...]) -> None:
         """Drop the least recently used models until the rest fits the budget."""
-        self._evict(keep, lambda: sum(map(self._size_of, self._kept.values())) > self._budget)
+        self._evict(keep, lambda: self.held_bytes > self._budget)
 
     def _evict(self, keep: tuple[str, ...], needed: Callable[[], bool]) -> bool:
         """Drop models, the least recently used first, but none of `keep`, while `needed`; whether any went."""

@@ -7,12 +7,17 @@ from specdec.checkpoints.bundled import assets_dir
 
 PAGE = assets_dir() / "page"
 STYLES = (
-    *("colours.css", "frame.css", "figures.css", "panel.css", "tokens.css", "tip.css"),
-    *("race.css", "replay.css", "step.css", "step-round.css", "share.css"),
+    *("colours.css", "frame.css", "status.css", "figures.css", "panel.css", "tokens.css", "tip.css"),
+    *("race.css", "replay.css", "step.css", "step-round.css", "step-left.css", "share.css"),
+    *("explore.css", "explore-numbers.css", "ask.css", "bring.css", "honest.css", "guide.css", "present.css"),
 )
 SCRIPTS = (
-    *("live.js", "tokens.js", "tip.js", "charts.js"),
+    *("live.js", "live-charts.js", "status.js", "tokens.js", "tip.js", "charts.js"),
     *("race.js", "replay.js", "step.js", "step-round.js"),
+    *("explore.js", "whatif.js", "theory.js"),
+    *("step-left.js", "download.js", "picture.js", "picture-text.js"),
+    *("sizes.js", "bring.js"),
+    *("honest.js", "guide.js", "present.js"),
 )
 
 

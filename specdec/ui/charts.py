@@ -1,6 +1,7 @@
-"""The two live charts, authored here with plotly and drawn once by the page, which then only adds points.
+"""The page's live charts, authored here with plotly and drawn once by the page, which then only adds points.
 
-Colours come in two sets, for light and dark pages; both survive colour blindness and keep 4.5 : 1 against the page.
+Colours come in two sets, for light and dark pages; both survive colour blindness and keep 3 : 1 against the page (text
+4.5 : 1). What is told by colour is told by a dash or a hatching, too.
 """
 
 import json
@@ -11,25 +12,32 @@ import plotly.graph_objects as go  # type: ignore[import-untyped]
 
 Figure = dict[str, Any]
 
+PHASES = {"drafting": "/", "checking": "", "the rest": "."}  # and the hatching of each
+FEWEST_BARS = 3  # drafts accepted a round that the axis has room for, whatever is drawn
+
 
 @dataclass(frozen=True, slots=True)
 class Colours:
-    """Ink of one theme."""
+    """Ink of one theme; `card` is what a label stands on."""
 
     text: str
     grid: str
+    card: str
     accepted: str
     speed: str
+    draft: str
+    rest: str
 
 
-LIGHT = Colours(text="#5a626c", grid="#e7e4dc", accepted="#007a59", speed="#0072b2")
-DARK = Colours(text="#a5abb3", grid="#2d3238", accepted="#2fc296", speed="#5cb3ec")
+LIGHT = Colours("#5a626c", "#e7e4dc", "#ffffff", accepted="#007a59", speed="#0072b2", draft="#b36b00", rest="#7d838c")
+DARK = Colours("#a5abb3", "#2d3238", "#191c1f", accepted="#2fc296", speed="#5cb3ec", draft="#e6a82a", rest="#8b929b")
 
 
 def figures() -> dict[str, dict[str, Figure]]:
     """{theme: {chart: plotly figure}}, plain JSON values."""
+    charts = {"acceptance": acceptance, "speed": speed, "lengths": lengths, "phases": phases}
     return {
-        theme: {"acceptance": acceptance(colours), "speed": speed(colours)}
+        theme: {name: chart(colours) for name, chart in charts.items()}
         for theme, colours in (("light", LIGHT), ("dark", DARK))
     }
 
@@ -48,22 +56,62 @@ def acceptance(colours: Colours) -> Figure:
         line={"color": colours.accepted, "width": 2.5},
         hovertemplate="up to round %{x}: %{y:.0%}<extra></extra>",
     )
-    figure = go.Figure([dots, running], _layout(colours, "round"))
+    figure = go.Figure([dots, running], chart_layout(colours, "round"))
     figure.update_yaxes(range=[-0.04, 1.04], tickformat=".0%", tickvals=[0, 0.25, 0.5, 0.75, 1])
-    return _plain(figure)
+    return plain_json(figure)
 
 
 def speed(colours: Colours) -> Figure:
-    """Tokens a second of engine time, all so far, by tokens generated."""
-    running = go.Scatter(
-        name="tokens/s",
-        mode="lines",
-        line={"color": colours.speed, "width": 2.5},
-        hovertemplate="after %{x} tokens: %{y:.0f} tokens/s<extra></extra>",
-    )
-    figure = go.Figure([running], _layout(colours, "tokens"))
+    """Tokens a second of engine time, all so far, by tokens generated: this run, and plain decoding beside it."""
+    lanes = [("with drafts", colours.speed, "solid"), ("plain", colours.text, "dash")]
+    lines = [
+        go.Scatter(
+            name=name,
+            mode="lines",
+            line={"color": colour, "width": 2.5, "dash": dash},
+            hovertemplate=f"{name}, after %{{x}} tokens: %{{y:.0f}} tokens/s<extra></extra>",
+        )
+        for name, colour, dash in lanes
+    ]
+    figure = go.Figure(lines, chart_layout(colours, "tokens"))
     figure.update_yaxes(rangemode="tozero", nticks=5, autorangeoptions={"include": [0, 20]})
-    return _plain(figure)
+    return plain_json(figure)
+
+
+def lengths(colours: Colours) -> Figure:
+    """How many rounds accepted 0, 1, … k of their drafts."""
+    bars = go.Histogram(
+        xbins={"start": -0.5, "size": 1, "end": 99.5},
+        marker={"color": colours.accepted},
+        hovertemplate="%{x} accepted: %{y} rounds<extra></extra>",
+    )
+    figure = go.Figure([bars], chart_layout(colours, "drafts accepted in a round"))
+    figure.update_layout(bargap=0.3)
+    figure.update_xaxes(tick0=0, dtick=1, fixedrange=True, autorangeoptions={"include": [-0.5, FEWEST_BARS + 0.5]})
+    figure.update_yaxes(rangemode="tozero", nticks=5, fixedrange=True, autorangeoptions={"include": [0, 8]})
+    return plain_json(figure)
+
+
+def phases(colours: Colours) -> Figure:
+    """Milliseconds of engine time by round, one phase on the other, as steps: three shapes, however many rounds."""
+    inks = (colours.draft, colours.speed, colours.rest)
+    steps = [
+        go.Scatter(
+            name=name,
+            mode="lines",
+            stackgroup="time",
+            line={"color": ink, "width": 0.5, "shape": "hvh"},
+            fillcolor=ink,
+            fillpattern={"shape": hatching, "fgcolor": colours.card, "fillmode": "overlay", "size": 6, "solidity": 0.2},
+            hovertemplate="%{y:.1f} ms",
+        )
+        for (name, hatching), ink in zip(PHASES.items(), inks, strict=True)
+    ]
+    figure = go.Figure(steps, chart_layout(colours, "round"))
+    figure.update_layout(hovermode="x unified", hoverlabel={"bgcolor": colours.card, "bordercolor": colours.grid})
+    figure.update_xaxes(unifiedhovertitle={"text": "round %{x}"})
+    figure.update_yaxes(rangemode="tozero", nticks=5, ticksuffix=" ms", autorangeoptions={"include": [0, 1]})
+    return plain_json(figure)
 
 
 def race_figures() -> dict[str, dict[str, Figure]]:
@@ -83,17 +131,12 @@ def race(colours: Colours) -> Figure:
         )
         for name, colour, dash in lanes
     ]
-    return _plain(go.Figure(lines, _layout(colours, "seconds")))
+    return plain_json(go.Figure(lines, chart_layout(colours, "seconds")))
 
 
-def _layout(colours: Colours, x_title: str) -> go.Layout:
-    axis = {
-        "gridcolor": colours.grid,
-        "zeroline": False,
-        "fixedrange": True,
-        "tickfont": {"size": 11},
-        "ticks": "",
-    }
+def chart_layout(colours: Colours, x_title: str) -> go.Layout:
+    """What all charts have in common."""
+    axis = {"gridcolor": colours.grid, "zeroline": False, "tickfont": {"size": 11}, "ticks": ""}
     return go.Layout(
         template="none",
         uirevision="constant",
@@ -115,6 +158,7 @@ def _layout(colours: Colours, x_title: str) -> go.Layout:
     )
 
 
-def _plain(figure: go.Figure) -> Figure:
+def plain_json(figure: go.Figure) -> Figure:
+    """A figure as plain JSON values."""
     plain: Figure = json.loads(figure.to_json())
     return {"data": plain["data"], "layout": plain["layout"]}

@@ -5,27 +5,17 @@ turns into nodes. No model or user text may ever enter a template, because Gradi
 """
 
 from functools import partial
-from typing import Any
 
 import gradio as gr
 
-from specdec.serving import Offer, Service
-from specdec.ui import charts, race, share, step
+from specdec.serving import Service
+from specdec.ui import api, bring, charts, controls, examples, explore, guide, honest, race, share, step
 from specdec.ui.assets import page_file
+from specdec.ui.baseline import Baselines
 from specdec.ui.handlers import follower, starts, stopper
-from specdec.ui.view import model_label
 from specdec.ui.watch import Stops, watch
 
-EXAMPLES = {
-    "A brave little dragon": "Once upon a time there was a little dragon who was afraid of the dark. One night,",
-    "A lost teddy bear": "Lily could not find her teddy bear anywhere. She looked under the bed and",
-    "Two friends share": "Tom and Mia were best friends. They had only one cookie, so",
-    "A talking tree": '"Hello," said the old tree. The boy jumped back and said, "',
-    "A rainy day": "It was raining all day long. Ben was sad because he wanted to play outside. His mom said,",
-    "A lesson to learn": "Sara did not listen to her dad. She ran to the pond and",
-}
 LIVE = "import(new URL('ui/live.js', document.baseURI)).then((live) => live.start(element, props, watch));"
-MAX_LOOKAHEAD = 12
 
 
 def build(service: Service) -> gr.Blocks:
@@ -33,9 +23,10 @@ def build(service: Service) -> gr.Blocks:
     stops = Stops()
     page = gr.Blocks(title="specdec · speculative decoding, visible", fill_width=True)
     with page:
-        gr.HTML(page_file("header.html"), elem_id="top", js_on_load=None, apply_default_css=False)
+        top = guide.header()
         with gr.Column(elem_id="ask"):
-            prompt, generate, stop = _ask()
+            prompt, groups, generate, stop = _ask()
+            note = examples.note()
         with gr.Row(elem_id="work", equal_height=False):
             with gr.Column(elem_id="result", scale=7, min_width=320), gr.Tabs(elem_id="views"):
                 with gr.Tab("Decode", elem_id="decode-view"):
@@ -44,47 +35,50 @@ def build(service: Service) -> gr.Blocks:
                     race_view = race.panel()
                 with gr.Tab("Step through", elem_id="step-view", render_children=True):
                     step.panel()
+                with gr.Tab("Explore", elem_id="explore-view", render_children=True):
+                    explore_view = explore.panel(controls.MAX_LOOKAHEAD, service.settings.max_new_tokens)
                 with gr.Tab("Share", elem_id="share-view", render_children=True) as share_tab:
                     share_texts = share.panel()
+                with gr.Tab("Models", elem_id="bring-view", render_children=True):
+                    bring_view = bring.panel(service)
             with gr.Column(elem_id="settings", scale=3, min_width=280):
-                settings = _settings(service)
+                settings = controls.settings(service)
         starts(
             [generate.click, prompt.submit],
-            follower(stops, partial(watch, service)),
+            follower(stops, partial(watch, service, baselines=Baselines())),
             inputs=[prompt, *settings],
             outputs=[live, generate, stop],
             name="generate",
             queue_limit=service.settings.queue_limit,
         )
+        honest.wire(service, stops, honest.panel(), [prompt, *settings])
+        guide.wire(top, [prompt, *settings])
         race.wire(service, stops, race_view, [prompt, *settings])
-        share.wire(page, share_tab, share_texts, [prompt, *settings])
+        explore.wire(service, stops, explore_view, [prompt, *settings])
+        api.wire(service, stops, [prompt, *settings])
+        share.wire(page, share_tab, share_texts, [prompt, *settings], service)
+        examples.wire(service, groups, note, [prompt, *settings])
+        bring.wire(service, bring_view, settings[:2])
         _stop_wiring(stops, stop, page)
     page.queue(max_size=2 * service.settings.queue_limit + 2, api_open=False, default_concurrency_limit=4)
     return page
 
 
-def _ask() -> tuple[gr.Textbox, gr.Button, gr.Button]:
+def _ask() -> tuple[gr.Textbox, list[gr.Dataset], gr.Button, gr.Button]:
     prompt = gr.Textbox(
-        next(iter(EXAMPLES.values())),
-        label="How should the story begin?",
+        examples.FIRST,
+        label=examples.STORY_LABEL,
         placeholder="Once upon a time …",
         lines=2,
         max_lines=8,
         elem_id="prompt",
     )
     with gr.Row(elem_id="actions", equal_height=True):
-        gr.Examples(
-            [[text] for text in EXAMPLES.values()],
-            prompt,
-            example_labels=list(EXAMPLES),
-            label="Or take one of these",
-            elem_id="examples",
-            cache_examples=False,
-        )
+        groups = examples.panel()
         with gr.Row(elem_id="buttons"):
             stop = gr.Button("Stop", interactive=False, elem_id="stop")
             generate = gr.Button("Generate", variant="primary", elem_id="generate")
-    return prompt, generate, stop
+    return prompt, groups, generate, stop
 
 
 def _live() -> gr.HTML:
@@ -94,46 +88,9 @@ def _live() -> gr.HTML:
         js_on_load=LIVE,
         apply_default_css=False,
         elem_id="live",
+        label="events",
         figures=charts.figures(),
     )
-
-
-def _settings(service: Service) -> list[Any]:
-    """The controls, in the order of `Form`'s fields."""
-    targets, drafts = _choices(service.offers)
-    limit = service.settings.max_new_tokens
-    target = gr.Dropdown(targets, label="Target model", info="its distribution is the truth", elem_id="target")
-    draft = gr.Dropdown(drafts, label="Drafter", info="what guesses ahead", elem_id="draft")
-    lookahead = _slider(0, MAX_LOOKAHEAD, 3, step=1, label="Lookahead k", info="guesses a round", elem_id="lookahead")
-    auto = gr.Checkbox(False, label="let the engine choose k", elem_id="auto")
-    temperature = _slider(0, 2, 0.8, step=0.05, label="Temperature", info="0 is greedy", elem_id="temperature")
-    tokens = _slider(1, limit, min(160, limit), step=1, label="Tokens to generate", elem_id="max-tokens")
-    with gr.Accordion("Advanced", open=False, elem_id="advanced"):
-        rule = gr.Radio(
-            [("rejection sampling", "rejection"), ("exact match", "match")],
-            value="rejection",
-            label="Acceptance rule",
-            info="both keep the target's distribution",
-            elem_id="acceptance",
-        )
-        top_k = _slider(0, 100, 0, step=1, label="Top-k", info="0 is off", elem_id="top-k")
-        top_p = _slider(0, 1, 1, step=0.01, label="Top-p", info="1 is off", elem_id="top-p")
-        seed = gr.Number(None, precision=0, label="Seed", info="empty: a new one each run", elem_id="seed")
-        chat = gr.Checkbox(False, label="use the target's chat template", elem_id="chat")
-    auto.change(
-        lambda on: gr.update(interactive=not on), auto, lookahead, api_name="auto", show_progress="hidden", queue=False
-    )
-    return [target, draft, lookahead, auto, temperature, tokens, rule, top_k, top_p, seed, chat]
-
-
-_slider = partial(gr.Slider, buttons=[])
-
-
-def _choices(offers: tuple[Offer, ...]) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
-    """(targets, drafters) as Gradio wants choices: (label, value)."""
-    targets = [(model_label(offer.name, offer.parameters), offer.name) for offer in offers if offer.role != "draft"]
-    models = [(model_label(offer.name, offer.parameters), offer.name) for offer in offers if offer.role != "target"]
-    return targets, [*models, ("n-gram lookup · no model", "ngram"), ("none · plain decoding", "none")]
 
 
 def _stop_wiring(stops: Stops, button: gr.Button, page: gr.Blocks) -> None:

@@ -5,16 +5,14 @@ after a short warm-up that is not counted. The page shows how far the measuremen
 own time once they are there (`assets/page/race.js`).
 """
 
-import secrets
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Generator, Iterator
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import gradio as gr
 
-from specdec.config import SpeculativeConfig
 from specdec.errors import RequestError
 from specdec.records import Record, Round, Started, Stats
 from specdec.serving import GenerationRequest, Service, Ticket
@@ -22,15 +20,14 @@ from specdec.trace import Trace
 from specdec.ui import charts
 from specdec.ui.assets import page_file
 from specdec.ui.handlers import follower, starts, stopper
+from specdec.ui.measure import UPDATES_PER_SECOND, Cancelled, bare, plain, warm_up
+from specdec.ui.meter import speed
 from specdec.ui.verdict import verdict
-from specdec.ui.view import about, chips, figures, line
+from specdec.ui.view import about, chips, line
 from specdec.ui.watch import Form, Stops, grow, waiting
 
 RACE = "import(new URL('ui/race.js', document.baseURI)).then((race) => race.start(element, props, watch));"
-WARM_UP_TOKENS = 8
-UPDATES_PER_SECOND = 4  # of progress; each costs the processor that is being measured
 
-Cancelled = Callable[[], bool]
 Lines = Generator[str, None, None]
 
 
@@ -54,6 +51,7 @@ def panel() -> View:
         js_on_load=RACE,
         apply_default_css=False,
         elem_id="race",
+        label="events",
         figures=charts.race_figures(),
     )
     return View(lanes, start, stop)
@@ -69,7 +67,7 @@ def wire(service: Service, stops: Stops, view: View, inputs: list[Any]) -> None:
         name="race",
         queue_limit=service.settings.queue_limit,
     )
-    view.stop.click(stopper(stops), api_name="stop_race", show_progress="hidden", queue=False)
+    view.stop.click(stopper(stops), api_name="stop_race", api_visibility="private", queue=False)
 
 
 def race(service: Service, form: Form, cancelled: Cancelled) -> Iterator[str]:
@@ -82,14 +80,8 @@ def requests(form: Form) -> dict[str, GenerationRequest]:
     asked = form.request()
     if asked.draft == "none" or asked.speculation.num_speculative_tokens == 0:
         raise RequestError("choose a drafter and a lookahead k of 1 or more: a race needs something to speed up")
-    seed = secrets.randbits(32) if asked.params.seed is None else asked.params.seed
-    asked = replace(asked, params=replace(asked.params, seed=seed))
-    # The bare settings: whatever else a page wants to be recorded would be measured too.
-    lookahead, rule = asked.speculation.num_speculative_tokens, asked.speculation.acceptance
-    return {
-        "plain": replace(asked, draft="none", speculation=SpeculativeConfig(0, rule)),
-        "speculative": replace(asked, speculation=SpeculativeConfig(lookahead, rule)),
-    }
+    asked = bare(asked)
+    return {"plain": plain(asked), "speculative": asked}
 
 
 def _events(service: Service, form: Form, cancelled: Cancelled) -> Lines:
@@ -116,10 +108,7 @@ def _lane(
     yield line("lane", lane=lane, of=request.params.max_tokens)
     if not service.holds(request.target, request.draft):
         yield line("loading")
-    short = replace(request.params, max_tokens=min(WARM_UP_TOKENS, request.params.max_tokens))
-    with closing(service.stream(replace(request, params=short), cancelled=cancelled, ticket=ticket.lend())) as records:
-        for _ in records:
-            pass
+    warm_up(service, request, ticket, cancelled)
     with closing(service.stream(request, cancelled=cancelled, ticket=ticket.lend())) as records:
         return (yield from _measured(lane, request, records))
 
@@ -140,12 +129,11 @@ def _measured(lane: str, request: GenerationRequest, records: Iterator[Record]) 
 def _round(lane: str, step: Round, stats: Stats) -> dict[str, Any]:
     """What the replay needs of a round; drafts that were never judged are left out."""
     read = [chip for chip in chips(step) if chip[0] != "d"]
-    speed = figures(stats)["speed"]
     return {
         "lane": lane,
         "n": step.index,
         "at": round(stats.decode_s, 6),
         "tokens": stats.tokens,
         "chips": read,
-        "speed": speed,
+        "speed": speed(stats),
     }

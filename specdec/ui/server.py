@@ -5,7 +5,6 @@ few named in `assets.py`.
 """
 
 import gzip
-import logging
 import socket
 import threading
 from contextlib import suppress
@@ -17,21 +16,23 @@ from fastapi import FastAPI, HTTPException, Request, Response
 from fastapi.middleware.cors import CORSMiddleware
 from fastapi.responses import FileResponse
 
-from specdec.errors import ConfigError, SpecdecError
 from specdec.serving import Service
+from specdec.serving.http import attach
+from specdec.serving.http.logs import log_lines
+from specdec.serving.http.server import leave_with_success, listening
 from specdec.ui.assets import STYLES, served
 from specdec.ui.page import build
 
 MAX_UPLOAD = "1mb"
 GOODBYE_S = 3
 MEDIA_TYPES = {".css": "text/css", ".js": "text/javascript", ".png": "image/png"}  # not from the system's table
-log = logging.getLogger(__name__)
 
 
 def create_app(service: Service) -> FastAPI:
     """The page over a service, ready for any ASGI server; further routes may be added by the caller."""
     app = FastAPI(title="specdec", docs_url=None, redoc_url=None, openapi_url=None)
     app.add_middleware(CORSMiddleware, allow_origins=[])
+    app.state.desk = attach(app.router, service)
     app.add_api_route("/ui/{name}", _file, methods=["GET"], include_in_schema=False)
     gr.mount_gradio_app(
         app,
@@ -45,7 +46,7 @@ def create_app(service: Service) -> FastAPI:
         ssr_mode=False,
         enable_monitoring=False,
         pwa=False,
-        mcp_server=False,
+        mcp_server=False,  # Gradio's connects to whatever host a request claims to be sent to
         allowed_paths=[],
         favicon_path=str(served()["favicon.png"]),
         theme=_theme(),
@@ -56,18 +57,24 @@ def create_app(service: Service) -> FastAPI:
 
 
 def serve(service: Service, host: str, port: int) -> None:
-    """Serve until interrupted; the default models load in the background, so that the page opens at once.
-
-    ConfigError where the address cannot be listened on.
-    """
-    with _listening(host, port) as listener:
-        config = uvicorn.Config(create_app(service), log_level="warning", timeout_graceful_shutdown=GOODBYE_S)
+    """Serve until interrupted; ConfigError where the address cannot be listened on."""
+    with listening(host, port) as listener:
+        log_lines()
+        leave_with_success()
+        config = uvicorn.Config(
+            create_app(service),
+            log_config=None,
+            access_log=False,
+            proxy_headers=False,
+            timeout_graceful_shutdown=GOODBYE_S,
+        )
         server = _Server(config)
-        threading.Thread(target=_warm_up, args=(service,), name="warm-up", daemon=True).start()
+        threading.Thread(target=_compressed, name="compress", daemon=True).start()
         shown = "127.0.0.1" if host in ("0.0.0.0", "::") else host
         print(f"specdec is at http://{shown}:{port}  (Ctrl+C ends it)", flush=True)
         with suppress(KeyboardInterrupt):
             server.run(sockets=[listener])
+        service.bringing.cancel()  # its threads would be waited for
 
 
 class _Server(uvicorn.Server):
@@ -75,27 +82,9 @@ class _Server(uvicorn.Server):
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Hang up, then leave as usual."""
+        self.config.app.state.desk.close()  # type: ignore[union-attr]
         self.config.app.state.page.stop_event.set()  # type: ignore[union-attr]
         await super().shutdown(sockets)
-
-
-def _listening(host: str, port: int) -> socket.socket:
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    try:
-        return socket.create_server((host, port), family=family)
-    except (OSError, OverflowError) as error:
-        raise ConfigError(f"port {port} of {host} cannot be used ({error}): choose another with --port") from error
-
-
-def _warm_up(service: Service) -> None:
-    _compressed()
-    target = next((offer.name for offer in service.offers if offer.role != "draft"), None)
-    draft = next((offer.name for offer in service.offers if offer.role != "target"), "none")
-    try:
-        if target:
-            service.warm_up(target, draft)
-    except SpecdecError as error:
-        log.warning("the default models could not be warmed up: %s", error)
 
 
 def _file(name: str, request: Request) -> Response:
@@ -112,7 +101,7 @@ def _file(name: str, request: Request) -> Response:
 
 @cache
 def _compressed() -> bytes:
-    return gzip.compress(served()["plotly.min.js"].read_bytes(), 6, mtime=0)
+    return gzip.compress(served()["plotly.min.js"].read_bytes(), 4, mtime=0)
 
 
 def _theme() -> gr.Theme:

@@ -1,38 +1,46 @@
-"""The Share tab: what `handover` makes of the settings, each time that the tab is opened, to be copied."""
+"""The Share tab: what `handover` makes of the settings, to be copied, and a picture of the last run."""
 
 from typing import Any
 
 import gradio as gr
 
 from specdec.errors import SpecdecError
+from specdec.serving import Service
 from specdec.ui import handover
 from specdec.ui.handlers import takes_form
+from specdec.ui.models import lists
 from specdec.ui.watch import Form, sentence
 
 ABSOLUTE = "(query) => query && new URL(query, location.origin + location.pathname).href"
+PICTURE = "() => import(new URL('ui/picture.js', document.baseURI)).then((picture) => picture.save())"
 
 
 def panel() -> list[gr.Textbox]:
     """What the tab shows: the link, the command, the snippet."""
     told = "Runs what the settings say. Without a seed each run draws anew."
     with gr.Column(elem_id="share"):
-        return [
+        texts = [
             _text("A link to this page with these settings", 3, "share-link", told),
             _text("On the command line", 3, "share-command"),
             _text("In Python", 8, "share-python"),
         ]
+        _picture()
+    return texts
 
 
-def wire(page: gr.Blocks, tab: gr.Tab, texts: list[gr.Textbox], controls: list[Any]) -> None:
+def wire(page: gr.Blocks, tab: gr.Tab, texts: list[gr.Textbox], controls: list[Any], service: Service) -> None:
     """Fill the texts when the tab is opened, and the controls when a page is opened by a link.
 
-    `controls` are the prompt and the settings, in the order of `Form`'s fields.
+    `controls` are the prompt and the settings, in the order of `Form`'s fields; which models there are is asked anew.
     """
     shown = tab.select(_texts, controls, texts, api_name="share", show_progress="hidden", queue=False)
     shown.then(None, texts[0], texts[0], js=ABSOLUTE, api_visibility="private")
 
     def opened(request: gr.Request) -> list[Any]:
-        return handover.restored(dict(request.query_params), controls)
+        asked = dict(request.query_params)
+        prompt, _, _, *others = handover.restored(asked, controls)
+        models = lists(service.offers, asked.get("target", ""), asked.get("draft", ""))
+        return [prompt, *models, *others]
 
     page.load(opened, None, controls, api_visibility="private", show_progress="hidden", queue=False)
 
@@ -46,6 +54,13 @@ def _texts(*values: Any) -> tuple[str, str, str]:
     except SpecdecError as error:
         said = f"# {sentence(str(error))}"
         return "", said, said
+
+
+def _picture() -> None:
+    """A button that lets the browser draw the last run into a file, and what that shows in words."""
+    button = gr.Button("Save a picture of the last run (PNG)", elem_id="share-picture")
+    words = _text("The picture in words", 3, "share-words")
+    button.click(None, None, words, js=PICTURE, api_visibility="private")
 
 
 def _text(label: str, lines: int, name: str, info: str | None = None) -> gr.Textbox:

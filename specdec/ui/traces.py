@@ -4,14 +4,16 @@ A file is a stranger's: `Trace.from_json` checks every field, what is beyond any
 nothing of it is kept.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from specdec.config import LIMITS, SamplingParams, SpeculativeConfig
 from specdec.errors import RequestError
 from specdec.records import Finished, Record, Round, Started
 from specdec.serving import GenerationRequest
 from specdec.trace import Trace
-from specdec.ui.view import fold, line
+from specdec.ui.baseline import compared, from_measurements
+from specdec.ui.meter import Meter
+from specdec.ui.view import fold, line, reason_of
 
 MAX_BYTES = 2_000_000
 MAX_SECONDS = 1e6
@@ -19,21 +21,29 @@ SHORTEST_S = 1e-12
 SAMPLING = ("temperature", "top_k", "max_tokens")  # what the page says of a run depends on these
 
 
-def with_trace(
+def ending(
+    records: Sequence[Record], request: GenerationRequest, meter: Meter, measurements: Mapping[str, float]
+) -> Iterator[str]:
+    """The last lines of a run: its speed-up where a plain lane was measured, its trace as the text of a file, its end.
+
+    `measurements` are the trace's own, the plain lane among them.
+    """
+    plain = from_measurements(measurements)
+    if plain:
+        yield compared(plain, meter.timed)
+    if isinstance(records[0], Started):
+        yield line("trace", text=Trace.collect(records, measurements).to_json())
+    if isinstance(records[-1], Finished):
+        yield line("end", reason=records[-1].reason, text=reason_of(records[-1], request, meter.stats))
+
+
+def retold(
     records: Iterable[Record], request: GenerationRequest, measurements: Mapping[str, float] | None = None
 ) -> Iterator[str]:
-    """The lines of `fold`; where a run ends, its trace comes before the last one, as the text of a file."""
-    kept: list[Record] = []
-    for event in fold(_keeping(records, kept), request):
-        if isinstance(kept[-1], Finished) and isinstance(kept[0], Started):
-            yield line("trace", text=Trace.collect(kept, measurements).to_json())
-        yield event
-
-
-def _keeping(records: Iterable[Record], kept: list[Record]) -> Iterator[Record]:
-    for record in records:
-        kept.append(record)
-        yield record
+    """The lines of a run whose plain lane, if it had one, is among the measurements already."""
+    meter = Meter()
+    kept = yield from fold(records, request, meter)
+    yield from ending(kept, request, meter, measurements or {})
 
 
 def events_of(text: str) -> str:
@@ -44,7 +54,7 @@ def events_of(text: str) -> str:
     for index, step in enumerate(trace.rounds):
         if not _possible(step):
             raise RequestError(f"this is not a trace: rounds[{index}] has numbers that no run has")
-    return line("begin") + "".join(with_trace(trace.records, _request(trace.started), trace.measurements))
+    return line("begin") + "".join(retold(trace.records, _request(trace.started), trace.measurements))
 
 
 def _possible(step: Round) -> bool:

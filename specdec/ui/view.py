@@ -2,15 +2,17 @@
 
 The page keeps what it has drawn and reads only lines that are new, so that the text of events grows at its end and
 never changes before it. Model and user text travels in JSON strings and nowhere else; lines are ASCII without `<`,
-so that none can be taken for markup on its way. Figures come from `specdec.records.Stats`.
+so that none can be taken for markup on its way. Figures come from `meter.py`.
 """
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Mapping
 from typing import Any
 
+from specdec.config import LIMITS
 from specdec.records import Candidate, Finished, Proposal, Record, Round, Started, Stats, Token
 from specdec.serving import GenerationRequest
+from specdec.ui.meter import Meter, short
 
 Chip = list[Any]
 Laws = tuple[str, str]
@@ -27,24 +29,47 @@ REASONS = {
 EXACTNESS = {"bitwise": "exact bit for bit", "near-ties": "exact up to near-ties", "off": "exactness off"}
 
 
-def fold(records: Iterable[Record], request: GenerationRequest) -> Iterator[str]:
-    """One line for each record."""
-    stats, names = Stats(), SAMPLED
+def fold(records: Iterable[Record], request: GenerationRequest, meter: Meter) -> Generator[str, None, list[Record]]:
+    """One line for each record but the last: what there is to say of an end is in `traces.ending`. All records are
+    returned; `meter` has then taken in every round."""
+    kept: list[Record] = []
+    told: dict[str, str] = {}
+    names = SAMPLED
     for record in records:
+        kept.append(record)
         if isinstance(record, Started):
-            stats, names = Stats(prompt_tokens=len(record.prompt_ids)), laws(record)
-            yield line("start", prompt=request.prompt, way=way(request), about=about(record), note=record.note)
+            names = laws(record)
+            if not drafts(record):
+                meter.plain = None
+            yield line("start", **_start(record, request, meter))
         elif isinstance(record, Round):
-            stats = stats.add(record)
-            yield line("round", **_round(record, stats, names))
-        else:
-            yield line("end", reason=record.reason, text=ending(record, request, stats))
+            meter.add(record)
+            yield line("round", **_round(record, meter, names, told))
+    return kept
 
 
-def _round(step: Round, stats: Stats, names: Laws) -> dict[str, Any]:
-    told = {"n": step.index, "chips": chips(step, names), "figures": figures(stats), "points": points(step, stats)}
-    told["seconds"] = [_short(seconds) for seconds in (step.draft_s, step.verify_s, step.sample_s)]
-    return told | ({"fault": step.fault} if step.fault else {})
+def _start(started: Started, request: GenerationRequest, meter: Meter) -> dict[str, Any]:
+    """With `plain`, the speed of the plain lane so far known, and `k`, the drafts a round where that is fixed."""
+    k = started.settings.get("lookahead")
+    return {
+        "prompt": request.prompt,
+        "way": way(request),
+        "about": about(started),
+        "note": started.note,
+        "drafts": drafts(started),
+        "k": k if isinstance(k, int) and 0 <= k <= LIMITS.max_speculative_tokens else None,
+        "plain": short(meter.plain.tokens_per_second) if meter.plain else None,
+    }
+
+
+def _round(step: Round, meter: Meter, names: Laws, told: dict[str, str]) -> dict[str, Any]:
+    """A round; of the figures only those that `told`, which this keeps, has otherwise."""
+    figures = meter.figures()
+    fresh = {name: text for name, text in figures.items() if told.get(name) != text}
+    told.update(fresh)
+    said = {"n": step.index, "chips": chips(step, names), "figures": fresh, "points": meter.points(step)}
+    said["seconds"] = [short(seconds) for seconds in (step.draft_s, step.verify_s, step.sample_s)]
+    return said | ({"fault": step.fault} if step.fault else {})
 
 
 def line(event: str, **values: Any) -> str:
@@ -54,8 +79,8 @@ def line(event: str, **values: Any) -> str:
 
 
 def is_round(event: str) -> bool:
-    """Whether a line tells of a round, the only kind that may wait to be sent with others."""
-    return event.startswith('{"event":"round"')
+    """Whether a line tells of a round, here or in the plain lane: these may wait to be sent with others."""
+    return event.startswith(('{"event":"round"', '{"event":"plain"'))
 
 
 def laws(started: Started) -> Laws:
@@ -88,7 +113,7 @@ def _own(token: Token, names: Laws) -> Chip:
 
 def _chip(kind: str, text: str, numbers: Iterable[float | None], lists: dict[str, Any] | None) -> Chip:
     """[kind, text, p, q, u, acceptance, lists by what they hold], without what is None at its end."""
-    chip = [KINDS[kind], text, *(None if number is None else _short(number) for number in numbers), lists]
+    chip = [KINDS[kind], text, *(None if number is None else short(number) for number in numbers), lists]
     while chip[-1] is None:
         chip.pop()
     return chip
@@ -99,33 +124,7 @@ def _list(top: tuple[Candidate, ...], token: int) -> list[str | float]:
     nothing, since a run has a thousand of them."""
     shown = [entry for entry in top if entry.probability >= LEAST]
     place = next((i for i, entry in enumerate(shown) if entry.id == token), -1)
-    return [place, *(value for entry in shown for value in (entry.text, _short(entry.probability, 3)))]
-
-
-def _short(number: float, digits: int = 4) -> float:
-    return float(f"{number:.{digits}g}")
-
-
-def figures(stats: Stats) -> dict[str, str]:
-    """The large figures, as they are read."""
-    return {
-        "speed": f"{stats.tokens_per_second:.0f}" if stats.decode_s else "–",
-        "acceptance": f"{100 * stats.acceptance_rate:.0f}" if stats.drafted else "–",
-        "length": f"{stats.mean_acceptance_length:.2f}" if stats.rounds else "–",
-        "rounds": f"{stats.rounds:,}",
-        "ttft": f"{1000 * stats.ttft_s:.0f}" if stats.rounds else "–",
-    }
-
-
-def points(step: Round, stats: Stats) -> list[float | None]:
-    """What the charts gain with a round: [its acceptance rate, the running one, tokens so far, tokens/s so far]."""
-    alone = Stats().add(step)
-    return [
-        _short(alone.acceptance_rate) if alone.drafted else None,
-        _short(stats.acceptance_rate) if stats.drafted else None,
-        stats.tokens,
-        _short(stats.tokens_per_second),
-    ]
+    return [place, *(value for entry in shown for value in (entry.text, short(entry.probability, 3)))]
 
 
 def way(request: GenerationRequest) -> str:
@@ -133,13 +132,18 @@ def way(request: GenerationRequest) -> str:
     return "greedy" if request.params.greedy else request.speculation.acceptance
 
 
+def drafts(started: Started) -> bool:
+    """Whether anything drafts in this run."""
+    return started.drafter not in ("", "none")
+
+
 def about(started: Started) -> str:
     """One line on what is in force."""
-    drafter = f"drafts by {started.drafter}" if started.drafter not in ("", "none") else "no drafts"
+    drafter = f"drafts by {started.drafter}" if drafts(started) else "no drafts"
     return f"{started.target} · {drafter} · seed {started.seed} · {EXACTNESS[started.exactness]}"
 
 
-def ending(finished: Finished, request: GenerationRequest, stats: Stats) -> str:
+def reason_of(finished: Finished, request: GenerationRequest, stats: Stats) -> str:
     """One sentence on why the run ended."""
     if finished.reason != "length":
         return REASONS[finished.reason]
@@ -150,11 +154,12 @@ def ending(finished: Finished, request: GenerationRequest, stats: Stats) -> str:
 
 def model_label(name: str, parameters: int | None) -> str:
     """A model in a list: its name and how many parameters it has."""
-    return f"{name} · {_count(parameters)}" if parameters else name
+    return f"{name} · {count(parameters)} params" if parameters else name
 
 
-def _count(parameters: int) -> str:
+def count(parameters: int) -> str:
+    """How many parameters, in three digits."""
     for size, unit in ((1e9, "B"), (1e6, "M"), (1e3, "K")):
         if parameters >= size:
-            return f"{parameters / size:.3g} {unit} params"
-    return f"{parameters} params"
+            return f"{parameters / size:.3g} {unit}"
+    return str(parameters)

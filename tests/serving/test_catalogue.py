@@ -1,7 +1,7 @@
 """Which models are on offer: those that are here, and those that were named."""
 
 from specdec.checkpoints import DEFAULT_DRAFT, DEFAULT_TARGET
-from specdec.serving import Offer, catalogue
+from specdec.serving import Offer, catalogue, drafts_for, targets
 
 
 def test_the_bundled_pair_comes_first():
@@ -23,3 +23,20 @@ def test_named_models_are_added_once_and_nothing_else_is_invented():
     assert [offer.name for offer in offers].count(DEFAULT_TARGET) == 1
     assert next(offer for offer in offers if offer.name == "gpt2").parameters == 124_439_808
     assert {offer.name for offer in offers} == {offer.name for offer in here} | {"some/folder", "gpt2"}
+
+
+def test_drafts_fit_their_target():
+    """Smaller, of the same vocabulary, not the target itself; one that nobody knows is the engine's to judge."""
+    offers = [
+        Offer("large", 100, "target", "a"),
+        Offer("either", 50, "either", "a"),
+        Offer("small", 10, "draft", "a"),
+        Offer("foreign", 10, "draft", "b"),
+        Offer("unknown"),
+    ]
+    fits = {target.name: [draft.name for draft in drafts_for(target, offers)] for target in targets(offers)}
+    assert fits == {
+        "large": ["either", "small", "unknown"],
+        "either": ["small", "unknown"],
+        "unknown": ["either", "small", "foreign"],
+    }

@@ -21,9 +21,53 @@ def test_every_setting_can_be_set():
             "SPECDEC_QUEUE_LIMIT": "0",
             "SPECDEC_MODEL_MEMORY_MB": "500",
             "SPECDEC_THREADS": "2",
+            "SPECDEC_BRING": "known",
+            "SPECDEC_MAX_WAIT_SECONDS": "1.5",
+            "SPECDEC_REQUESTS_PER_MINUTE": "0",
+            "SPECDEC_API_KEY": "key",
         }
     )
-    assert settings == Settings(64, 100, 2.5, 0, 500, 2)
+    assert settings == Settings(64, 100, 2.5, 0, 500, 2, "known", 1.5, 0, "key")
+
+
+@pytest.mark.parametrize(
+    ("asked", "space", "host", "allowed"),
+    [
+        ("", False, "127.0.0.1", "any"),
+        ("", False, "::1", "any"),
+        ("", False, "localhost", "any"),
+        ("", False, "0.0.0.0", "known"),
+        ("", False, "demo.example.org", "known"),
+        ("any", False, "0.0.0.0", "any"),
+        ("off", False, "127.0.0.1", "off"),
+        ("", True, "127.0.0.1", "off"),
+        ("known", True, "0.0.0.0", "known"),
+        ("any", True, "127.0.0.1", "known"),
+    ],
+)
+def test_who_can_reach_the_page_decides_what_may_be_brought(asked: str, space: bool, host: str, allowed: str):
+    """Anything on one's own machine, known names on a network, nothing on a Space unless its owner names it."""
+    environment = {"SPECDEC_BRING": asked} | ({"SPACE_ID": "somebody/specdec"} if space else {})
+    assert Settings.from_environment(environment, host).bring == allowed
+
+
+def test_a_public_space_has_tighter_limits():
+    """SPACE_ID: fewer tokens, shorter prompts, less time, a shorter queue; what is set by name comes first."""
+    usual, public = Settings(), Settings.from_environment({"SPACE_ID": "a/b"})
+    for name in ("max_new_tokens", "max_prompt_characters", "max_seconds", "queue_limit"):
+        assert getattr(public, name) < getattr(usual, name)
+    own = Settings.from_environment({"SPACE_ID": "a/b", "SPECDEC_MAX_NEW_TOKENS": "400"})
+    assert (own.max_new_tokens, own.max_seconds) == (400, public.max_seconds)
+
+
+@pytest.mark.parametrize(
+    ("memory", "megabytes"),
+    [("16Gi", 8_589), ("32G", 16_000), ("2048Mi", 1_073), ("17179869184", 8_589), ("a lot", 8_000), ("", 8_000)],
+)
+def test_half_of_a_spaces_memory_is_for_models(memory: str, megabytes: int):
+    """As Kubernetes writes sizes; anything else changes nothing, nor does it where there is no Space."""
+    assert Settings.from_environment({"SPACE_ID": "a/b", "MEMORY": memory}).model_memory_mb == megabytes
+    assert Settings.from_environment({"MEMORY": memory}) == Settings()
 
 
 @pytest.mark.parametrize(
@@ -35,6 +79,9 @@ def test_every_setting_can_be_set():
         ("MAX_SECONDS", "nan"),
         ("MAX_SECONDS", "-1"),
         ("QUEUE_LIMIT", "-1"),
+        ("BRING", "yes"),
+        ("MAX_WAIT_SECONDS", "-1"),
+        ("REQUESTS_PER_MINUTE", "1.5"),
     ],
 )
 def test_nonsense_is_refused_by_name(name: str, value: str):

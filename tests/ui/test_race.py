@@ -10,7 +10,8 @@ import pytest
 from specdec.errors import LoadError
 from specdec.records import Record, Round
 from specdec.serving import GenerationRequest, Service, Settings
-from specdec.ui.race import WARM_UP_TOKENS, race
+from specdec.ui.measure import WARM_UP_TOKENS
+from specdec.ui.race import race
 from tests.serving.toys import Toy, load_toy
 from tests.ui.test_watch import events, form, never
 

@@ -82,7 +82,7 @@ def test_an_error_is_a_sentence_and_a_closed_page_frees_the_engine(slow: str, vi
     set_slider(second, "lookahead", 4)
     second.wait_for_function("!document.querySelector('#race-start').disabled")
     second.locator("#race-start").click()
-    second.wait_for_function("document.querySelector('.sd-race-status').textContent.includes('one run is before')")
+    second.wait_for_function("document.querySelector('.sd-race .sd-status').textContent.includes('one run is before')")
     first.close()
     second.wait_for_selector(DONE)
 

@@ -101,6 +101,7 @@ def test_switches_are_pinned(blocks: Any):
     assert blocks.run_history is False
     assert blocks.ssr_mode is False
     assert blocks.pwa is False
+    assert blocks.mcp_server is False
     assert blocks.api_open is False
     assert blocks.allowed_paths == []
     assert blocks.max_file_size == 1_000_000 or blocks.max_file_size == 1 << 20
@@ -110,9 +111,9 @@ def test_switches_are_pinned(blocks: Any):
 def test_generation_is_wired_as_it_must_be(blocks: Any):
     """Its own name, one engine, no fading of the live panel, no second click while it runs."""
     users = [fn for fn in blocks.fns.values() if fn.concurrency_id == "engine"]
-    assert [fn.api_name for fn in users] == ["generate", "race"]
-    for fn in users:
-        assert fn.concurrency_limit == 7
+    assert [fn.api_name for fn in users] == ["generate", "test_losslessness", "race", "explore", "complete"]
+    assert [fn.concurrency_limit for fn in users] == [7] * 5
+    for fn in users[:4]:
         assert fn.show_progress == "hidden"
         assert fn.trigger_mode == "once"
     (stop,) = [fn for fn in blocks.fns.values() if fn.api_name == "stop"]

@@ -13,7 +13,6 @@ from specdec.trace import Trace
 from specdec.ui import traces
 from specdec.ui.assets import page_file
 from specdec.ui.step import open_run, panel
-from specdec.ui.view import fold
 from specdec.ui.watch import Form, watch
 from tests.example_run import RUN
 from tests.serving.toys import load_toy
@@ -52,8 +51,8 @@ def test_an_opened_run_is_told_exactly_as_it_was_live(rule: Any, temperature: fl
     """The same events, byte for byte: prompt, chips, figures, points, seconds, the sentence at the end, the file."""
     form = Form("Once ${1}\n<b>", "target", draft, 3, False, temperature, 24, rule, 0, 1, 5, False)
     *_, live = watch(Service(loader=load_toy), form, lambda: False)
-    without_loading = [line for line in live.splitlines(True) if '"event":"loading"' not in line]
-    assert open_run(file_of(live)) == {"events": "".join(without_loading)}
+    kept = [line for line in live.splitlines(True) if json.loads(line)["event"] not in ONLY_LIVE]
+    assert open_run(file_of(live)) == {"events": "".join(kept)}
 
 
 def test_the_file_is_what_the_command_line_prints():
@@ -73,11 +72,11 @@ def test_a_trace_without_its_prompt_opens_with_an_empty_one():
 def test_a_run_that_never_began_has_no_file():
     """Stopped while it waited: an end, and nothing to save."""
     request = GenerationRequest("Once", "big")
-    assert list(traces.with_trace([Finished("cancelled", (), "")], request)) == list(
-        fold([Finished("cancelled", (), "")], request)
-    )
+    (end,) = traces.retold([Finished("cancelled", (), "")], request)
+    assert json.loads(end) == {"event": "end", "reason": "cancelled", "text": "Stopped."}
 
 
+ONLY_LIVE = {"loading", "comparing", "plain"}
 WRONG = [
     ("", "This is not a trace: Expecting value"),
     ("\x00\x01PNG", "This is not a trace"),
@@ -141,7 +140,7 @@ def test_a_long_run_with_its_file_stays_small():
         params=SamplingParams(temperature=1.5, max_tokens=512, seed=1),
         speculation=SpeculativeConfig(12),
     )
-    text = "".join(traces.with_trace(Service(loader=load_toy).stream(request), request))
+    text = "".join(traces.retold(Service(loader=load_toy).stream(request), request))
     assert len(text) < 1_000_000
     assert set(open_run(file_of(text))) == {"events"}
 

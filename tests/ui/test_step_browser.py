@@ -8,8 +8,11 @@ from typing import Any
 import pytest
 
 from specdec.records import Started
+from specdec.serving import Service
 from specdec.trace import Trace
+from specdec.ui.watch import Form
 from tests.example_run import RUN, STARTED
+from tests.serving.toys import load_toy
 from tests.ui.test_browser import generate
 from tests.ui.toy_server import HOSTILE
 
@@ -66,6 +69,19 @@ def opened(page: Any, content: str) -> list[dict[str, Any]]:
     open_file(page, "run.json", content)
     page.wait_for_selector(f".sd[data-run='{run}']", state="attached")
     return turn_to_steps(page)
+
+
+def left_over(page: Any) -> list[dict[str, Any]]:
+    """The rows of the table beneath a round with a refused draft."""
+    found: list[dict[str, Any]] = page.locator(".st-left tbody tr").evaluate_all(
+        """rows => rows.map(row => ({
+          text: row.querySelector(".sd-token").textContent.replaceAll("␣", " "),
+          kind: row.querySelector(".sd-token").className.split("sd-").at(-1),
+          numbers: Object.fromEntries([...row.querySelectorAll("td")].map(cell =>
+            [cell.querySelector(".st-bar-of").className.at(-1), cell.querySelector(".st-number").textContent])),
+        }))"""
+    )
+    return found
 
 
 def test_a_run_is_walked_through_by_buttons_and_keys(slow: str, visit: Visit):
@@ -176,6 +192,31 @@ def test_each_kind_of_round_is_told_in_plain_words(slow: str, visit: Visit, rule
         go_on(page)
 
 
+@pytest.mark.parametrize("rule", ["greedy", "rejection", "match"])
+def test_what_was_left_is_seen_where_a_draft_was_refused(slow: str, visit: Visit, rule: str):
+    """p, q and the residual of the refused draft's place, as the engine had them; what happens instead elsewhere."""
+    columns = {"greedy": ["s"], "rejection": ["p", "q", "r"], "match": ["p", "q"]}[rule]
+    acceptance: Any = "match" if rule == "match" else "rejection"
+    form = Form("#0", "target", "draft", 3, False, 0.0 if rule == "greedy" else 2.5, 24, acceptance, 0, 1, 5)
+    page = visit(slow)
+    page.get_by_role("tab", name="Step through").click()
+    rounds = opened(page, Trace.collect(Service(loader=load_toy).stream(form.request())).to_json())
+    refusals = [event for event in rounds if any(chip[0] == "r" for chip in event["chips"])]
+    assert len(refusals) > 2
+    for event in refusals[:3]:
+        page.get_by_label("Round", exact=True).fill(str(event["n"] + 1))
+        refused, own = (next(chip for chip in event["chips"] if chip[0] == kind) for kind in "rc")
+        shown_rows = left_over(page)
+        assert [row["text"] for row in shown_rows if row["kind"] == "rejected"] == [refused[1]]
+        assert [row["text"] for row in shown_rows if row["kind"] == "recovered"] == [own[1]]
+        for name in columns:
+            flat = (own[6] | refused[6])[name]
+            listed = dict(zip(flat[1::2], flat[2::2], strict=True)) | ({refused[1]: 0} if name == "r" else {})
+            numbers = {row["text"]: row["numbers"][name] for row in shown_rows if row["text"] in listed}
+            assert numbers
+            assert all(float(number) == pytest.approx(listed[text], abs=5e-4) for text, number in numbers.items())
+
+
 def test_hostile_text_is_shown_here_too(hostile: str, visit: Visit):
     """Tokens that are attacks, live and from a file: text in boxes and sentences, and nothing else."""
     page = visit(hostile)
@@ -184,7 +225,10 @@ def test_hostile_text_is_shown_here_too(hostile: str, visit: Visit):
     for _ in range(2):
         count = int(page.locator(".st-scrub").get_attribute("max"))
         for _ in range(count):
-            assert page.locator(".st-stage :is(img, script, svg, iframe, a, input, style, object)").count() == 0
+            assert (
+                page.locator(":is(.st-stage, .st-left) :is(img, script, svg, iframe, a, input, style, object)").count()
+                == 0
+            )
             go_on(page)
         opened(page, trace)
     assert json.loads(trace)["settings"]["prompt"] == "".join(HOSTILE)

@@ -6,6 +6,7 @@ import pytest
 
 from specdec.ui.assets import page_file
 from specdec.ui.charts import DARK, LIGHT, figures
+from specdec.ui.explore_charts import explore_figures
 
 TEXT_ON = [
     ("ink", "page"),
@@ -14,6 +15,8 @@ TEXT_ON = [
     ("muted", "card"),
     ("alert", "alert-back"),
     ("accent-ink", "accent"),
+    ("accent", "card"),
+    ("alert", "card"),
     ("accepted", "accepted-back"),
     ("rejected", "rejected-back"),
     ("recovered", "recovered-back"),
@@ -71,7 +74,7 @@ def test_no_kind_is_told_by_colour_alone():
 
 def test_charts_keep_their_view_and_ask_nothing_of_anybody():
     """A constant uirevision, transparent paper; no template that would weigh 7 KB a figure."""
-    for charts in figures().values():
+    for charts in (*figures().values(), *explore_figures(12).values()):
         for figure in charts.values():
             assert figure["layout"]["uirevision"] == "constant"
             assert figure["layout"]["paper_bgcolor"] == "rgba(0,0,0,0)"

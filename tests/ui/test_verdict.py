@@ -8,7 +8,7 @@ from specdec.config import SamplingParams, SpeculativeConfig
 from specdec.records import Finished, Round, Started, Stats, Token
 from specdec.serving import GenerationRequest
 from specdec.trace import Trace
-from specdec.ui.verdict import account, cause, headline, sameness, verdict
+from specdec.ui.verdict import account, cause, headline, reason, sameness, verdict
 
 PLAIN = Stats(tokens=100, rounds=100, verify_s=0.95, sample_s=0.05)
 GREEDY = GenerationRequest("Once", "big", "small")
@@ -62,6 +62,23 @@ def test_the_account_multiplies_to_the_result():
 def test_a_loss_has_its_reason(changes: dict[str, Any], said: str):
     """Whichever would have helped most, had it been ideal."""
     assert cause(PLAIN, speculative(**changes)) == said
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"tokens": 30, "accepted": 5, "rejected": 25}, "Too few drafts were accepted, α = 17 %."),
+        ({"draft_s": 1.2}, "The target is too small for drafting to pay: drafts took 75 % of the time."),
+        (
+            {"verify_s": 0.95},
+            "Checking several tokens in a pass costs this target too much: 5.0 tokens, 4.0 × the cost of one.",
+        ),
+        ({"drafted": 0, "accepted": 0, "rejected": 0}, "Looking for drafts took time and found none."),
+    ],
+)
+def test_a_reason_shows_the_number_that_is_to_blame(changes: dict[str, Any], said: str):
+    """α, the draft's share of the time, or the measured cost of a pass over a round's tokens in passes over one."""
+    assert reason(PLAIN, speculative(**changes)) == said
 
 
 def test_verdicts():

@@ -11,6 +11,7 @@ from specdec.config import SamplingParams, SpeculativeConfig
 from specdec.records import Candidate, Finished, FinishReason, Proposal, Record, Round, Started, Stats, Token
 from specdec.serving import GenerationRequest
 from specdec.ui import view
+from specdec.ui.meter import Meter
 
 STARTED = Started("big", "small", (1, 2, 3), 7, "bitwise", {"temperature": 0.8}, note="")
 REQUEST = GenerationRequest("Once", "big", "small", params=SamplingParams(max_tokens=9))
@@ -40,15 +41,15 @@ PLAIN = step(2, final=Token(7, " g", "plain"))
 
 
 def told(records: Iterable[Record]) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in view.fold(records, REQUEST)]
+    return [json.loads(line) for line in view.fold(records, REQUEST, Meter())]
 
 
-def test_one_line_for_each_record():
-    """Start, rounds, end: in order, each a JSON object on a line of its own."""
-    lines = list(view.fold([STARTED, REFUSED, KEPT, Finished("length", (), "")], REQUEST))
+def test_one_line_for_each_record_but_the_last():
+    """Start, rounds: in order, each a JSON object on a line of its own. The end waits for what comes before it."""
+    lines = list(view.fold([STARTED, REFUSED, KEPT, Finished("length", (), "")], REQUEST, Meter()))
     assert all(line.endswith("\n") and line.count("\n") == 1 for line in lines)
-    assert [json.loads(line)["event"] for line in lines] == ["start", "round", "round", "end"]
-    assert [view.is_round(line) for line in lines] == [False, True, True, False]
+    assert [json.loads(line)["event"] for line in lines] == ["start", "round", "round"]
+    assert [view.is_round(line) for line in lines] == [False, True, True]
 
 
 def test_a_refused_draft_is_followed_at_once_by_its_correction():
@@ -115,27 +116,16 @@ def test_lists_are_named_by_what_they_hold(settings: dict[str, Any], names: list
     assert [list(chip[6]) for chip in lines[1]["chips"][:3]] == names
 
 
-def test_figures_are_those_of_stats():
-    """The page shows what `Stats` says of the rounds so far, and nothing of its own."""
-    rounds = told([STARTED, REFUSED, KEPT, PLAIN])[1:]
-    stats = Stats.of([STARTED, REFUSED, KEPT, PLAIN])
-    assert rounds[-1]["figures"] == {
-        "speed": f"{stats.tokens_per_second:.0f}",
-        "acceptance": f"{100 * stats.acceptance_rate:.0f}",
-        "length": f"{stats.mean_acceptance_length:.2f}",
-        "rounds": "3",
-        "ttft": "140",
-    }
-    assert rounds[0]["figures"]["acceptance"] == "33"
-    assert view.figures(Stats()) == dict.fromkeys(("speed", "acceptance", "length", "ttft"), "–") | {"rounds": "0"}
-
-
-def test_points_for_the_charts():
-    """A round's own acceptance rate, the running one, tokens and speed; no rate where nothing was drafted."""
-    rounds = told([STARTED, REFUSED, KEPT, PLAIN])[1:]
-    assert [line["points"][:3] for line in rounds] == [[0.3333, 0.3333, 2], [1.0, 0.6, 5], [None, 0.6, 6]]
-    assert told([STARTED, PLAIN])[1]["points"][:2] == [None, None]
-    assert rounds[1]["points"][3] == pytest.approx(5 / 0.08, rel=1e-3)
+def test_a_round_tells_the_figures_that_it_changed():
+    """Put together, those of all rounds are the figures of the run; what stays the same is told once."""
+    records = [STARTED, REFUSED, KEPT, PLAIN]
+    meter = Meter()
+    rounds = [json.loads(line).get("figures") for line in view.fold(records, REQUEST, meter)][1:]
+    together = rounds[0] | rounds[1] | rounds[2]
+    assert together == meter.figures()
+    assert rounds[0].keys() == together.keys()
+    assert "ttft" not in rounds[1] | rounds[2]
+    assert rounds[2]["rounds"] == "3"
 
 
 HOSTILE = [
@@ -152,7 +142,9 @@ HOSTILE = [
 def test_hostile_text_stays_inside_its_json_string(text: str):
     """A line is ASCII, has no `<`, and gives back exactly the text that went in, as prompt and as token."""
     request = GenerationRequest(text, "big")
-    lines = list(view.fold([STARTED, step(0, draft(text, "rejected"), final=Token(1, text, "recovered"))], request))
+    lines = list(
+        view.fold([STARTED, step(0, draft(text, "rejected"), final=Token(1, text, "recovered"))], request, Meter())
+    )
     assert all(line.isascii() and "<" not in line and line.count("\n") == 1 for line in lines)
     start, body = (json.loads(line) for line in lines)
     assert start["prompt"] == text
@@ -165,7 +157,7 @@ def test_the_engine_seconds_of_a_round_and_how_drafts_are_judged():
     match = SpeculativeConfig(acceptance="match")
     for params, way in [(SamplingParams(temperature=1.0), "match"), (SamplingParams(), "greedy")]:
         request = GenerationRequest("Once", "big", params=params, speculation=match)
-        assert json.loads(next(view.fold([STARTED], request)))["way"] == way
+        assert json.loads(next(view.fold([STARTED], request, Meter())))["way"] == way
 
 
 def test_a_failing_drafter_is_told():
@@ -188,7 +180,7 @@ def test_a_failing_drafter_is_told():
 )
 def test_the_end_is_explained(reason: FinishReason, tokens: int, said: str):
     """Every reason has its sentence; fewer tokens than asked for, at "length", means that the time was up."""
-    assert view.ending(Finished(reason, (), ""), REQUEST, Stats(tokens=tokens)) == said
+    assert view.reason_of(Finished(reason, (), ""), REQUEST, Stats(tokens=tokens)) == said
 
 
 def test_what_is_in_force_is_said():
@@ -202,7 +194,19 @@ def test_what_is_in_force_is_said():
         "way": "greedy",
         "about": "big · no drafts · seed 1 · exact up to near-ties",
         "note": "why",
+        "drafts": False,
+        "k": None,
+        "plain": None,
     }
+
+
+def test_a_start_tells_what_the_charts_need():
+    """Whether there are drafts, how many a round where that is fixed, and the plain lane known so far."""
+    meter = Meter(Stats(tokens=30, rounds=30, verify_s=0.3))
+    for lookahead, k in ((3, 3), ("auto", None), (10**9, None)):
+        started = replace(STARTED, settings={"lookahead": lookahead})
+        start = json.loads(next(view.fold([started], REQUEST, meter)))
+        assert (start["drafts"], start["k"], start["plain"]) == (True, k, 100)
 
 
 def test_a_long_run_stays_small():
@@ -210,7 +214,7 @@ def test_a_long_run_stays_small():
     full = tuple(Candidate(i, " token", 0.012345) for i in range(5))
     kept = replace(draft(" token", "accepted"), target_top=full, draft_top=full)
     many = [step(i, *[kept] * 4, final=Token(1, " token", "bonus", top=full)) for i in range(103)]
-    assert sum(map(len, view.fold([STARTED, *many], REQUEST))) < 200_000
+    assert sum(map(len, view.fold([STARTED, *many], REQUEST, Meter()))) < 200_000
 
 
 @pytest.mark.parametrize(

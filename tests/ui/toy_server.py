@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from specdec.serving import Offer, Service, Settings
-from specdec.ui.server import serve
+from specdec.ui.launch import launch
 from tests.serving.toys import WORDS, Toy, ToyNetwork, toy
 
 ATTACKS = (
@@ -68,7 +68,7 @@ def main(port: int, kind: str) -> None:
     words = HOSTILE if kind == "hostile" else WORDS
     offers = [Offer("target", role="target"), Offer("draft", role="draft")]
     service = Service(Settings(max_new_tokens=5_000), lambda name: load(name, words, kind == "slow"), offers)
-    serve(service, "127.0.0.1", port)
+    launch(service, "127.0.0.1", port)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,67 @@
+"""The API as an application: by itself, or at its paths inside another one."""
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.routing import Route, Router
+
+from specdec.serving.http.body import Body
+from specdec.serving.http.desk import Desk
+from specdec.serving.http.door import Door
+from specdec.serving.http.errors import ApiError, invalid
+from specdec.serving.http.failing import Failing
+from specdec.serving.http.routes import router
+from specdec.serving.http.tracing import Tracing
+from specdec.serving.http.wire import Json, refusal
+from specdec.serving.service import Service
+
+PATHS = ("/generate", "/v1/{rest:path}", "/healthz", "/readyz")
+SAID = {400: "the body cannot be read", 404: "there is nothing at this path", 405: "this path has no such method"}
+
+
+def create_api(service: Service) -> FastAPI:
+    """The API over a service; `state.desk.close()` before the server ends lets its requests end well."""
+    settings = service.settings
+    app = FastAPI(
+        title="specdec",
+        docs_url=None,
+        redoc_url=None,
+        openapi_url="/v1/openapi.json",
+        redirect_slashes=False,
+        middleware=[
+            Middleware(Tracing),
+            Middleware(Door, key=settings.api_key, per_minute=settings.requests_per_minute),
+            Middleware(Body),
+            Middleware(Failing),
+        ],
+        exception_handlers={RequestValidationError: _invalid, HTTPException: _refused},
+    )
+    app.state.desk = Desk(service)
+    app.include_router(router)
+    return app
+
+
+def attach(router: Router, service: Service) -> Desk:
+    """Put the API at its paths into an application that has other things to do; the rest of that stays as it is."""
+    api = create_api(service)
+    router.routes[:0] = [Route(path, api, include_in_schema=False) for path in PATHS]
+    desk: Desk = api.state.desk
+    return desk
+
+
+async def _invalid(request: Request, error: Exception) -> Json:
+    return refusal(invalid(error.errors()) if isinstance(error, RequestValidationError) else _unknown(500))
+
+
+async def _refused(request: Request, error: Exception) -> Json:
+    if not isinstance(error, HTTPException):
+        return refusal(_unknown(500))
+    answer = refusal(_unknown(error.status_code))
+    answer.headers.update(error.headers or {})
+    return answer
+
+
+def _unknown(status: int) -> ApiError:
+    code = {400: "invalid_body", 404: "not_found", 405: "method_not_allowed"}.get(status, "refused")
+    return ApiError(status, code, SAID.get(status, "this cannot be answered"))

@@ -1,0 +1,27 @@
+"""What a run cost and how speculation went: OpenAI's `usage`, with an object of our own under vLLM's names."""
+
+from typing import Any
+
+from specdec.records import Started, Stats
+
+
+def usage(stats: Stats, started: Started) -> dict[str, Any]:
+    """Counts of tokens; rejected drafts are none. Where nothing was drafted there is no acceptance rate."""
+    return {
+        "prompt_tokens": stats.prompt_tokens,
+        "completion_tokens": stats.tokens,
+        "total_tokens": stats.prompt_tokens + stats.tokens,
+        "speculation": {
+            "mean_acceptance_length": stats.mean_acceptance_length,
+            "draft_acceptance_rate": stats.acceptance_rate if stats.drafted else None,
+            "acceptance_histogram": list(stats.acceptance_histogram),
+            "num_drafts": stats.rounds,
+            "num_draft_tokens": stats.drafted,
+            "num_accepted_tokens": stats.accepted,
+            "num_speculative_tokens": started.settings["lookahead"],
+            "acceptance": started.settings["acceptance"],
+            "exactness": started.exactness,
+            "seed": started.seed,
+            "note": started.note,
+        },
+    }

@@ -1,10 +1,10 @@
-"""What is meant where nobody says: the first target on offer, and a draft that is known to fit it."""
+"""What is meant where nobody says: the first target on offer, and a draft that surely fits."""
 
 import logging
 from collections.abc import Sequence
 
 from specdec.errors import SpecdecError
-from specdec.serving.catalogue import Offer
+from specdec.serving.catalogue import Offer, drafts_for, targets
 from specdec.serving.service import Service
 
 log = logging.getLogger(__name__)
@@ -12,14 +12,15 @@ log = logging.getLogger(__name__)
 
 def default_target(offers: Sequence[Offer]) -> str | None:
     """The first model that may be a target; None where nothing is on offer."""
-    return next((offer.name for offer in offers if offer.role != "draft"), None)
+    return next((offer.name for offer in targets(offers)), None)
 
 
 def default_draft(offers: Sequence[Offer], target: str) -> str:
-    """The first draft on offer for the first target, which it was made for; "ngram", which fits any, for others."""
-    if target != default_target(offers):
+    """The first draft on offer of a target's vocabulary; "ngram", which fits any, where there is none."""
+    chosen = next((offer for offer in offers if offer.name == target), None)
+    if chosen is None:
         return "ngram"
-    return next((offer.name for offer in offers if offer.role != "target" and offer.name != target), "ngram")
+    return next((draft.name for draft in drafts_for(chosen, offers) if draft.vocabulary == chosen.vocabulary), "ngram")
 
 
 def warm_up(service: Service) -> None:

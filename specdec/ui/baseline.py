@@ -1,7 +1,7 @@
 """The plain lane: a few tokens decoded without drafts right after a run, which its speed-up is told against.
 
 Same prompt, target, sampling parameters and seed, in the same place of the line; its first step is a warm-up and not
-counted. The last one of each target is remembered, so that the next run can tell a speed-up before its own is there.
+counted. The last one of each kind is remembered, so that the next run can tell a speed-up before its own is there.
 """
 
 from collections.abc import Callable, Generator, Mapping, Sequence
@@ -11,6 +11,7 @@ from threading import Lock
 
 from specdec.records import Finished, Record, Round, Started, Stats
 from specdec.serving import GenerationRequest, Service, Ticket
+from specdec.ui import measure
 from specdec.ui.meter import Meter, short, versus
 from specdec.ui.verdict import outcome_of, reason, speed_up
 from specdec.ui.view import drafts, line
@@ -25,16 +26,16 @@ Cancelled = Callable[[], bool]
 
 
 class Baselines:
-    """The last plain lane of each target. Safe to share between threads."""
+    """The last plain lane of each target, greedy and sampled apart. Safe to share between threads."""
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._last: dict[str, Stats] = {}
+        self._last: dict[tuple[str, bool], Stats] = {}
 
-    def last(self, target: str) -> Stats | None:
-        """What was remembered of a target, if anything was."""
+    def last(self, asked: GenerationRequest) -> Stats | None:
+        """What was remembered of requests like this one, if anything was."""
         with self._lock:
-            return self._last.get(target)
+            return self._last.get(_kind(asked))
 
     def after(
         self,
@@ -49,12 +50,16 @@ class Baselines:
         if not isinstance(started, Started) or not _comparable(started, run):
             return {}
         yield line("comparing")
-        plain = yield from _measured(_plainly(asked, started.seed), service, ticket, cancelled)
-        if plain is None or cancelled():
+        lane = yield from _measured(_plainly(asked, started.seed), service, ticket, cancelled)
+        if lane is None or cancelled():
             return {}
         with self._lock:
-            self._last[asked.target] = plain
-        return {f"{PREFIX}{name}": getattr(plain, name) for name in SAVED}
+            self._last[_kind(asked)] = lane
+        return {f"{PREFIX}{name}": getattr(lane, name) for name in SAVED}
+
+
+def _kind(asked: GenerationRequest) -> tuple[str, bool]:
+    return asked.target, asked.params.temperature > 0
 
 
 def _comparable(started: Started, run: Sequence[Record]) -> bool:
@@ -66,7 +71,7 @@ def _comparable(started: Started, run: Sequence[Record]) -> bool:
 def _plainly(asked: GenerationRequest, seed: int) -> GenerationRequest:
     """The same, short, without drafts, with the seed that the run drew."""
     params = replace(asked.params, seed=seed, max_tokens=min(MOST_TOKENS, asked.params.max_tokens))
-    return replace(asked, draft="none", params=params)
+    return measure.plain(replace(asked, params=params))
 
 
 def _measured(

@@ -7,6 +7,7 @@ from typing import Any
 import gradio as gr
 
 from specdec.serving import Offer, Service, drafts_for, targets
+from specdec.serving.defaults import default_draft
 from specdec.ui.assets import page_file
 from specdec.ui.view import count, model_label
 
@@ -28,10 +29,9 @@ def settle(offers: Sequence[Offer], target: str, draft: str) -> tuple[str | None
     chosen = find(possible, target) or next(iter(possible), None)
     if chosen is None:
         return None, "none"
-    drafts = drafts_for(chosen, offers)
-    if draft in NO_MODELS or find(drafts, draft):
+    if draft in NO_MODELS or find(drafts_for(chosen, offers), draft):
         return chosen.name, draft
-    return chosen.name, next((each.name for each in drafts if each.vocabulary == chosen.vocabulary), "ngram")
+    return chosen.name, default_draft(offers, chosen.name)
 
 
 def choices(offers: Sequence[Offer], target: str | None) -> tuple[Choices, Choices]:

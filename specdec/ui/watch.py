@@ -94,7 +94,7 @@ def _events(
         yield from waiting(ticket, cancelled)
         if not (cancelled() or service.holds(request.target, request.draft)):
             yield line("loading")
-        meter = Meter(baselines.last(request.target))
+        meter = Meter(baselines.last(request))
         with closing(service.stream(request, cancelled=cancelled, ticket=ticket.lend())) as run:
             records = yield from fold(run, request, meter)
         lane = yield from baselines.after(records, request, service, ticket, cancelled)

@@ -2,6 +2,7 @@
 
 from specdec.checkpoints import DEFAULT_DRAFT, DEFAULT_TARGET
 from specdec.serving import Offer, catalogue, drafts_for, targets
+from specdec.serving.defaults import default_draft, default_target
 
 
 def test_the_bundled_pair_comes_first():
@@ -40,3 +41,22 @@ def test_drafts_fit_their_target():
         "either": ["small", "unknown"],
         "unknown": ["either", "small", "foreign"],
     }
+
+
+def test_the_draft_that_nobody_named_shares_the_vocabulary():
+    """The first that does; n-grams, which fit any target, where none does or the target is not on offer."""
+    offers = [
+        Offer("unknown"),
+        Offer("large", 100, "target", "a"),
+        Offer("foreign", 10, "draft", "b"),
+        Offer("small", 10, "draft", "a"),
+        Offer("smaller", 5, "draft", "a"),
+        Offer("lonely", 100, "target", "c"),
+    ]
+    assert {name: default_draft(offers, name) for name in ("large", "lonely", "elsewhere")} == {
+        "large": "small",
+        "lonely": "ngram",
+        "elsewhere": "ngram",
+    }
+    assert (default_target(offers), default_target([])) == ("unknown", None)
+    assert default_draft(catalogue(), DEFAULT_TARGET) == DEFAULT_DRAFT

@@ -72,7 +72,7 @@ def test_the_page_can_be_used_by_keyboard_alone(slow: str, visit: Callable[..., 
     page.keyboard.type("Once")
     press_until("Tab", page, "#generate")
     page.keyboard.press("Enter")
-    page.wait_for_selector(".sd-tokens .sd-token")
+    page.wait_for_selector(".sd-tokens .sd-token", state="attached")
     assert page.locator(".sd-prompt").text_content() == "Once"
     press_until("Shift+Tab", page, "#stop")
     page.keyboard.press("Enter")

@@ -10,7 +10,7 @@ import pytest
 from specdec.records import Finished, Record, Round, Stats
 from specdec.serving import GenerationRequest, Service
 from specdec.trace import Trace
-from specdec.ui import baseline
+from specdec.ui import baseline, measure
 from specdec.ui.baseline import MOST_TOKENS, Baselines, compared, from_measurements
 from specdec.ui.traces import events_of
 from specdec.ui.verdict import FEW
@@ -29,6 +29,11 @@ def run(
     asked = form(**{"target": "target", "draft": "draft", "max_tokens": 60, "seed": 5} | changes)
     *_, last = watch(service, asked, cancelled, baselines)
     return events(last)
+
+
+def last(baselines: Baselines, **changes: Any) -> Stats | None:
+    """What is remembered of requests like those of `run`."""
+    return baselines.last(form(**{"target": "target"} | changes).request())
 
 
 def named(told: list[dict[str, Any]], name: str) -> list[dict[str, Any]]:
@@ -51,7 +56,8 @@ def test_the_lane_is_the_same_request_without_drafts():
     own, plain = service.asked
     seed = Trace.from_json(named(told, "trace")[0]["text"]).started.seed
     params = replace(own.params, seed=seed, max_tokens=MOST_TOKENS)
-    assert plain == replace(own, draft="none", params=params)
+    assert plain == measure.plain(replace(own, params=params))
+    assert plain.draft == "none"
     assert service.at_once == 1
 
 
@@ -133,7 +139,7 @@ def test_stop_in_the_lane_leaves_it_out():
     assert named(told, "plain") and not named(told, "compared")
     assert told[-1]["reason"] == "length"
     assert Trace.from_json(named(told, "trace")[0]["text"]).measurements == {}
-    assert baselines.last("target") is None
+    assert last(baselines) is None
 
 
 def test_the_lane_keeps_the_place_in_the_line():
@@ -156,13 +162,14 @@ def test_the_next_run_tells_its_speed_up_from_the_start():
     service, baselines = Observed(loader=load_toy), Baselines()
     first = run(service, baselines)
     assert all(step["figures"].get("speedup", "–") == "–" for step in named(first, "round"))
-    before = baselines.last("target")
+    before = last(baselines)
     second = run(service, baselines, draft="ngram")
     assert before is not None
     assert named(second, "start")[0]["plain"] == pytest.approx(before.tokens_per_second, rel=1e-3)
     assert float(named(second, "round")[0]["figures"]["speedup"]) > 0
-    assert baselines.last("target") not in (None, before)
-    assert named(run(service, baselines, target="other"), "start")[0]["plain"] is None
+    assert last(baselines) not in (None, before)
+    for other in ({"target": "other"}, {"temperature": 0.8 if form().temperature == 0 else 0.0}):
+        assert named(run(service, baselines, **other), "start")[0]["plain"] is None
 
 
 def test_a_plain_run_has_no_speed_up():
@@ -185,7 +192,7 @@ def test_baselines_may_be_shared_between_threads():
         thread.start()
     for thread in threads:
         thread.join(60)
-    assert all(baselines.last(f"target{i}") for i in range(8))
+    assert all(last(baselines, target=f"target{i}") for i in range(8))
 
 
 def test_a_page_that_goes_away_in_the_lane_frees_the_place():

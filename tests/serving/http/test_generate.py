@@ -30,12 +30,12 @@ def test_a_run_is_told_round_by_round(client: httpx.Client):
 
 
 def test_what_is_in_force_is_said(client: httpx.Client):
-    """The default draft where none is named, n-grams for another target, and why nothing is drafted."""
+    """The default draft where none is named, and why nothing is drafted."""
     started = [
         streamed(client, "/generate", {"prompt": "#0", "max_tokens": 4} | more)[0][1]
         for more in ({}, {"model": "other"}, {"draft": "none"}, {"num_speculative_tokens": 0})
     ]
-    assert [one["draft"] for one in started] == ["draft", "ngram", "none", "none"]
+    assert [one["draft"] for one in started] == ["draft", "draft", "none", "none"]
     assert "lookahead of 0" in started[3]["note"]
     assert started[0]["model"] == "target"
     assert "prompt" not in started[0]["settings"]

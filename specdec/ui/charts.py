@@ -142,7 +142,7 @@ def chart_layout(colours: Colours, x_title: str) -> go.Layout:
         uirevision="constant",
         showlegend=False,
         height=200,
-        margin={"l": 42, "r": 10, "t": 8, "b": 34},
+        margin={"l": 52, "r": 10, "t": 8, "b": 34},
         paper_bgcolor="rgba(0,0,0,0)",
         plot_bgcolor="rgba(0,0,0,0)",
         font={"color": colours.text, "family": "system-ui, sans-serif"},

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+import pytest
+
 from specdec import Engine, LanguageModel, ModelDrafter, NgramDrafter, SamplingParams, SpeculativeConfig
 from specdec.model import Transformer
 from tests.decoding.greedy_check import differences
@@ -43,6 +45,7 @@ def chat(model: LanguageModel, text: str) -> list[int]:
     return model.tokenizer.apply_chat_template([{"role": "user", "content": text}])
 
 
+@pytest.mark.timeout(900)  # minutes on a machine that does other things too
 def test_bundled_pair_greedy(bundled: tuple[LanguageModel, LanguageModel]) -> None:
     """10 prompts × 64 tokens × k 1, 2, 3, 4, 8 × {draft, target itself, random weights, n-gram}: equal, bit for bit."""
     target, draft = bundled

@@ -64,7 +64,7 @@ def test_every_pair_of_bundled_models_is_compared(demo: str, visit: Visit):
 
 
 def test_progress_is_told_and_stop_leaves_what_was_measured(slow: str, visit: Visit):
-    """Rounds of 20 ms: the bar moves, points come one by one, Stop ends it, the next sweep works."""
+    """Rounds of 40 ms: the bar moves, points come one by one, Stop ends it, the next sweep works."""
     page = visit(slow)
     explore(page, 4, 64)
     page.wait_for_function("/^k = 2 · 3 of 7$/.test(document.querySelector('.sd-explore-count').textContent)")

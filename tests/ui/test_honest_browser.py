@@ -35,7 +35,7 @@ def test_the_badge_opens_a_test_that_passes_and_a_control_that_fails(hostile: st
 
 
 def test_it_stops_and_says_what_is_missing(slow: str, visit: Visit):
-    """Passes of 20 ms: Stop ends it without a verdict; without a drafter there is a sentence in place of a test."""
+    """Passes of 40 ms: Stop ends it without a verdict; without a drafter there is a sentence in place of a test."""
     page = visit(slow)
     set_slider(page, "lookahead", 0)
     page.locator("#honest-open").click()

@@ -54,7 +54,7 @@ def test_both_lanes_finish_and_the_verdict_is_told(demo: str, visit: Visit):
 
 
 def test_progress_is_told_and_stop_leaves_the_page_ready(slow: str, visit: Visit):
-    """Rounds of 20 ms: the count moves, Stop ends it without a verdict, the next race works."""
+    """Rounds of 40 ms: the count moves, Stop ends it without a verdict, the next race works."""
     page = visit(slow)
     race(page, 2_000)
     page.wait_for_function(

@@ -1,6 +1,6 @@
 """The real page over toy models, as a program: `python -m tests.ui.toy_server PORT slow|hostile`.
 
-"slow" takes 20 ms for each pass of the target, so that there is time to stop it; "hostile" speaks in attacks.
+"slow" takes 40 ms for each pass of the target, so that there is time to stop it; "hostile" speaks in attacks.
 """
 
 import sys
@@ -51,7 +51,7 @@ class SlowNetwork(ToyNetwork):
     """A network that takes its time."""
 
     def forward(self, *arguments: Any, **options: Any) -> Any:
-        time.sleep(0.02)
+        time.sleep(0.04)
         return super().forward(*arguments, **options)
 
 

@@ -6,6 +6,7 @@ none is set. The other standard variables (headers, timeouts, sampler, service n
 https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/
 """
 
+import atexit
 import threading
 from collections.abc import Mapping, Sequence
 
@@ -26,10 +27,11 @@ from specdec.telemetry.spans import RequestIds
 from specdec.telemetry.watching import Telemetry
 
 PROTOCOL = "http/protobuf"
+GOODBYE_S = 3.0
 
 
 class Providers:
-    """OpenTelemetry's providers of this process, global to nobody. Ended when the program ends.
+    """OpenTelemetry's providers of a service, global to nobody.
 
     `spans` and `readers` receive what there is, beside Prometheus and what the environment asks for.
     """
@@ -44,22 +46,42 @@ class Providers:
         self._reading = threading.Lock()
         resource = Resource.create({SERVICE_NAME: environment.get("OTEL_SERVICE_NAME") or "specdec"})
         prometheus = PrometheusMetricReader(scope_info_enabled=False, registry=self._registry)
-        if _sent(environment, "METRICS"):
+        if sent := _sent(environment, "METRICS"):
             readers = (*readers, PeriodicExportingMetricReader(OTLPMetricExporter()))
-        if _sent(environment, "TRACES"):
-            spans = spans or BatchSpanProcessor(OTLPSpanExporter())
-        self._tracers = TracerProvider(resource=resource, sampler=None if spans else ALWAYS_OFF)
-        self._tracers.add_span_processor(RequestIds())
+        if spans is None and _sent(environment, "TRACES"):
+            spans, sent = BatchSpanProcessor(OTLPSpanExporter()), True
+        tracers = TracerProvider(None if spans else ALWAYS_OFF, resource, shutdown_on_exit=False)
+        tracers.add_span_processor(RequestIds())
         if spans:
-            self._tracers.add_span_processor(spans)
-        self._meters = MeterProvider([prometheus, *readers], resource)
-        self.telemetry = Telemetry(self._tracers.get_tracer("specdec"), self._meters.get_meter("specdec"))
+            tracers.add_span_processor(spans)
+        meters = MeterProvider([prometheus, *readers], resource, shutdown_on_exit=False)
+        self.telemetry = Telemetry(tracers.get_tracer("specdec"), meters.get_meter("specdec"))
+        if sent:
+            _send_the_rest(tracers, meters)
 
     def text(self, accept: str) -> tuple[bytes, str]:
         """All metrics as Prometheus reads them, and the media type, as the header `Accept` would have it."""
         encode, kind = choose_encoder(accept)
         with self._reading:  # the reader holds what it collected in one place for all
             return encode(self._registry), kind
+
+
+def _send_the_rest(tracers: TracerProvider, meters: MeterProvider) -> None:
+    """When the program ends have what is left sent, unless that takes too long: a collector may be silent.
+
+    The thread that does so waits from now on, because none can be begun once the interpreter ends.
+    """
+    ending = threading.Event()
+
+    def send() -> None:
+        ending.wait()
+        tracers.shutdown()
+        meters.shutdown()
+
+    sender = threading.Thread(target=send, name="telemetry", daemon=True)
+    sender.start()
+    atexit.register(sender.join, GOODBYE_S)
+    atexit.register(ending.set)  # called before what was registered before it
 
 
 def _sent(environment: Mapping[str, str], signal: str) -> bool:

@@ -3,6 +3,7 @@
 import json
 import logging
 from collections.abc import Iterator
+from itertools import pairwise
 
 import pytest
 from opentelemetry.sdk.trace import ReadableSpan
@@ -89,7 +90,7 @@ def test_times_and_counts_are_those_of_the_rounds(providers: Providers, exporter
         assert [(part.end_time - part.start_time) / 1e9 for part in parts] == pytest.approx(told, abs=1e-6)
     assert [part.attributes[names.ACCEPTED] for part in spans(exporter, "verify")] == [s.accepted for s in rounds]
     parts = [span for span in exporter.get_finished_spans() if span is not run]
-    assert all(before.end_time <= after.start_time for before, after in zip(parts, parts[1:], strict=False))
+    assert all(before.end_time <= after.start_time for before, after in pairwise(parts))
     assert run.start_time <= parts[0].start_time
     assert parts[-1].end_time <= run.end_time
     stats = Stats.of(records)

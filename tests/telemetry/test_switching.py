@@ -36,12 +36,13 @@ sys.meta_path.insert(0, Refused())
 OFF = """
 from specdec.serving import Service
 from specdec.serving.http import create_api
-before = {name for name in sys.modules if name.startswith("opentelemetry")}
-import fastapi
 app = create_api(Service(offers=()))
-print([name for name in sys.modules if name.startswith(("specdec.telemetry", "prometheus_client", "opentelemetry.sdk"))])
+ours = ("specdec.telemetry", "prometheus_client", "opentelemetry.sdk", "opentelemetry.exporter")
+print([name for name in sys.modules if name.startswith(ours)])
 print(app.state.providers)
 """
+NOWHERE = {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:9"}
+SIGNALS = ("TRACES", "METRICS")
 
 
 def python(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -180,24 +181,14 @@ def test_the_environment_sends_it_to_a_collector(monkeypatch: pytest.MonkeyPatch
 def test_a_collector_that_does_not_answer_holds_nothing_up(monkeypatch: pytest.MonkeyPatch, there: bool):
     """Refused or silent: requests are answered, and the server ends with 0 within 10 seconds."""
     with collecting(patient=False) as collector:
-        switched_on(monkeypatch, collector.address if there else "http://127.0.0.1:9")
+        switched_on(monkeypatch, collector.address if there else NOWHERE["OTEL_EXPORTER_OTLP_ENDPOINT"])
         with program("specdec", "serve", "--port", "0") as (process, address):
             ask(address)
             process.terminate()
             assert process.wait(10) == 0
 
 
-@pytest.mark.parametrize(
-    "environment",
-    [
-        {},
-        {
-            "OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:9",
-            "OTEL_TRACES_EXPORTER": "none",
-            "OTEL_METRICS_EXPORTER": "none",
-        },
-    ],
-)
+@pytest.mark.parametrize("environment", [{}, NOWHERE | {f"OTEL_{name}_EXPORTER": "none" for name in SIGNALS}])
 def test_nothing_is_sent_where_no_collector_is_named(environment: dict[str, str]):
     """No thread that sends is begun."""
     before = threading.active_count()
@@ -207,6 +198,5 @@ def test_nothing_is_sent_where_no_collector_is_named(environment: dict[str, str]
 
 def test_another_protocol_is_refused():
     """What is not installed is not silently replaced."""
-    environment = {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:9", "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"}
     with pytest.raises(ConfigError, match="http/protobuf"):
-        Providers(environment)
+        Providers(NOWHERE | {"OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"})

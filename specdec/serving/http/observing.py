@@ -67,6 +67,6 @@ def readings(service: Service) -> "dict[Metric, Callable[[], Reading]]":
 
 
 def _labels(service: Service) -> dict[str, str]:
-    """Models that have labels of their own: those on offer now and those the project knows, not those that come later."""
+    """The models that are called by name: those on offer now, and those the project knows. Others come and go."""
     offered = {offer.name: public(offer) for offer in service.offers}
     return {name: name for name in (*NO_MODEL_DRAFTS, *(model.name for model in known_models()))} | offered

@@ -1,5 +1,6 @@
 """A run as numbers: each record adds to the instruments, so that a long run is seen while it goes on."""
 
+import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -20,6 +21,7 @@ class Metrics:
     def __init__(self, meter: Meter) -> None:
         self._meter = meter
         self._made: dict[Metric, Any] = {}
+        self._making = threading.Lock()
         self._cached: dict[str, float] = {"target": 0, "draft": 0}
         self.read(names.CACHED, lambda: dict(self._cached))
 
@@ -49,13 +51,16 @@ class Metrics:
         self._cached.update(target=target, draft=draft)
 
     def _make(self, metric: Metric) -> Any:
-        if metric.kind == "counter":
-            made: Any = self._meter.create_counter(metric.name, metric.unit, metric.says)
-        else:
-            made = self._meter.create_histogram(
-                metric.name, metric.unit, metric.says, explicit_bucket_boundaries_advisory=metric.buckets
-            )
-        return self._made.setdefault(metric, made)
+        described = (metric.name, metric.unit, metric.says)
+        with self._making:
+            if metric not in self._made and metric.kind == "counter":
+                self._made[metric] = self._meter.create_counter(*described)
+            elif metric not in self._made:
+                buckets = metric.buckets
+                self._made[metric] = self._meter.create_histogram(
+                    *described, explicit_bucket_boundaries_advisory=buckets
+                )
+            return self._made[metric]
 
 
 @dataclass(slots=True)

@@ -4,7 +4,7 @@ import secrets
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from opentelemetry import context as contexts
 from opentelemetry.metrics import Meter
@@ -120,7 +120,7 @@ class _Run:
 
     def see(self, record: Record) -> None:
         if isinstance(record, Started):
-            self.fold.stats = replace(Stats(), prompt_tokens=len(record.prompt_ids))
+            self.fold.stats = Stats(prompt_tokens=len(record.prompt_ids))
         elif isinstance(record, Round):
             self.fold.add(record)
             self.span.add(record)

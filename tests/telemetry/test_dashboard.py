@@ -4,7 +4,6 @@ import json
 import math
 import re
 import runpy
-import shutil
 import subprocess
 import time
 from collections.abc import Iterator
@@ -22,7 +21,8 @@ from tests.ui.conftest import free_port
 
 SCRIPT = runpy.run_path(str(ROOT / "scripts" / "dashboard.py"))
 PROMETHEUS = "/usr/bin/prometheus"
-INTERVAL = "20s"
+INTERVAL = "2m"
+PATIENCE_S = 90
 DRAFTS = ("specdec-draft-2x128", "ngram", "none")
 
 
@@ -60,11 +60,11 @@ def test_panels_say_what_they_show():
 
 @contextmanager
 def prometheus(folder: Path, scraped: str) -> Iterator[httpx.Client]:
-    """A client of a Prometheus that reads a server's metrics four times a second."""
+    """A client of a Prometheus that reads a server's metrics every second."""
     port = free_port()
     config = folder / "prometheus.yml"
     job = {"job_name": "specdec", "static_configs": [{"targets": [scraped.removeprefix("http://")]}]}
-    often = {"scrape_interval": "250ms", "scrape_timeout": "250ms"}
+    often = {"scrape_interval": "1s", "scrape_timeout": "1s"}
     config.write_text(json.dumps({"global": often, "scrape_configs": [job]}))
     places = (f"--config.file={config}", f"--storage.tsdb.path={folder}", f"--web.listen-address=127.0.0.1:{port}")
     with subprocess.Popen([PROMETHEUS, *places], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
@@ -92,27 +92,35 @@ def ask(client: httpx.Client, query: str) -> list[float]:
     return [float(sample["value"][1]) for sample in answer["data"]["result"]]
 
 
-def load(address: str, seconds: float) -> None:
-    """Runs of all kinds, one after the other."""
-    ends = time.monotonic() + seconds
-    with httpx.Client(base_url=address, timeout=60) as client:
-        until(lambda: client.get("/readyz").status_code == 200)
-        while time.monotonic() < ends:
-            for draft in DRAFTS:
-                body = {"prompt": "Once upon a time", "max_tokens": 12, "draft": draft, "num_speculative_tokens": 3}
-                assert client.post("/generate", json=body).status_code == 200
+def load(address: str) -> None:
+    """A run of each kind."""
+    for draft in DRAFTS:
+        body = {"prompt": "Once upon a time", "max_tokens": 12, "draft": draft, "num_speculative_tokens": 3}
+        assert httpx.post(f"{address}/generate", json=body, timeout=60).status_code == 200
+
+
+def asked_under_load(client: httpx.Client, address: str) -> dict[str, list[float]]:
+    """The values of each query, as soon as all have some: each rate needs two readings."""
+    ends = time.monotonic() + PATIENCE_S
+    while True:
+        load(address)
+        found = {query: ask(client, query) for query in queries()}
+        if all(map(is_told, found.values())) or time.monotonic() > ends:
+            return found
+
+
+def is_told(values: list[float]) -> bool:
+    return bool(values) and all(map(math.isfinite, values))
 
 
 def test_a_real_prometheus_answers_every_query(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """Finite values for each, from a server under load; acceptance is a share and τ at least 1."""
-    assert shutil.which(PROMETHEUS), "apt-get install prometheus"
+    assert Path(PROMETHEUS).exists(), "apt-get install prometheus"
     monkeypatch.setenv("SPECDEC_TELEMETRY", "on")
     monkeypatch.setenv("SPECDEC_REQUESTS_PER_MINUTE", "0")
     with program("specdec", "serve", "--port", "0") as (_, address), prometheus(tmp_path, address) as client:
-        load(address, 5)
-        found = {query: ask(client, query) for query in queries()}
-    assert [query for query, values in found.items() if not values] == []
-    assert [query for query, values in found.items() if not all(map(math.isfinite, values))] == []
+        found = asked_under_load(client, address)
+    assert [query for query, values in found.items() if not is_told(values)] == []
     values = {panel["title"]: [found[target["expr"]] for target in panel["targets"]] for panel in panels()}
     assert all(0 < share <= 1 for shares in values["Acceptance"] for share in shares)
     assert values["Mean acceptance length τ"][0][0] >= 1

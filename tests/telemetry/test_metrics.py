@@ -12,7 +12,7 @@ from specdec.telemetry import names
 from specdec.telemetry.names import METRICS, Metric
 from specdec.telemetry.providers import Providers
 from tests.serving.http.servers import service_of, serving, streamed
-from tests.serving.toys import toy
+from tests.serving.toys import Toy, load_toy, toy
 
 BODY = {"prompt": "#0", "model": "target", "draft": "draft", "num_speculative_tokens": 4, "max_tokens": 30}
 
@@ -117,6 +117,22 @@ def test_runs_that_end_otherwise_are_told_by_reason(providers: Providers):
     assert total(providers, names.ENDED, finished_reason="error") == 1
     assert total(providers, names.DURATION, "_count", error_type="ZeroDivisionError") == 1
     assert total(providers, names.ROUNDS) == Stats.of(pulled).rounds == 1
+
+
+def test_faults_of_a_drafter_are_counted(providers: Providers):
+    """As many as the statistics have; the run ends well all the same."""
+
+    def broken(name: str) -> Toy:
+        model = load_toy(name)
+        if name == "draft":
+            model.network.forward = lambda *_, **__: 1 / 0  # type: ignore[method-assign, assignment, return-value]
+        return model
+
+    service = service_of(loader=broken)
+    observe(service, providers.telemetry)
+    stats = Stats.of(service.stream(request()))
+    assert total(providers, names.FAULTS) == stats.faults > 0
+    assert_equal_to(providers, stats)
 
 
 def test_a_reader_that_stops_at_the_last_record_has_read_all(providers: Providers, service: Service):

@@ -17,7 +17,7 @@ from specdec.serving import Settings
 from specdec.serving.http.observing import providers
 from specdec.serving.service import unobserved
 from specdec.telemetry.providers import Providers
-from tests.serving.http.servers import program, service_of, serving, until
+from tests.serving.http.servers import program, service_of, serving
 from tests.serving.http.test_refusals import refused
 from tests.source_tree import ROOT
 from tests.telemetry.test_metrics import BODY, request
@@ -42,6 +42,7 @@ print([name for name in sys.modules if name.startswith(ours)])
 print(app.state.providers)
 """
 NOWHERE = {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:9"}
+TOYS = ("tests.serving.http.slow_server",)
 SIGNALS = ("TRACES", "METRICS")
 
 
@@ -152,10 +153,8 @@ def switched_on(monkeypatch: pytest.MonkeyPatch, endpoint: str) -> None:
 
 
 def ask(address: str) -> None:
-    """One short run of the bundled models."""
-    until(lambda: httpx.get(f"{address}/readyz").status_code == 200)
-    body = {"model": "specdec-target-8x384", "prompt": "Once", "max_tokens": 8}
-    assert httpx.post(f"{address}/v1/completions", json=body, timeout=60).status_code == 200
+    """One short run."""
+    assert httpx.post(f"{address}/v1/completions", json=BODY, timeout=60).status_code == 200
 
 
 def test_the_environment_sends_it_to_a_collector(monkeypatch: pytest.MonkeyPatch):
@@ -163,7 +162,7 @@ def test_the_environment_sends_it_to_a_collector(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("OTEL_SERVICE_NAME", "ours")
     with collecting() as collector:
         switched_on(monkeypatch, collector.address)
-        with program("specdec", "serve", "--port", "0") as (process, address):
+        with program(*TOYS) as (process, address):
             ask(address)
             process.terminate()
             assert process.wait(10) == 0
@@ -171,7 +170,7 @@ def test_the_environment_sends_it_to_a_collector(monkeypatch: pytest.MonkeyPatch
         metrics = [ExportMetricsServiceRequest.FromString(body) for body in collector.taken["/v1/metrics"]]
     found = [resource for trace in traces for resource in trace.resource_spans]
     spans = {span.name for resource in found for scope in resource.scope_spans for span in scope.spans}
-    assert {"POST /v1/completions", "text_completion specdec-target-8x384", "prefill", "draft", "verify"} <= spans
+    assert {"POST /v1/completions", "text_completion target", "prefill", "draft", "verify"} <= spans
     assert any(a.key == "service.name" and a.value.string_value == "ours" for a in found[0].resource.attributes)
     scopes = [scope for body in metrics for resource in body.resource_metrics for scope in resource.scope_metrics]
     assert "spec_decode_num_drafts" in {metric.name for scope in scopes for metric in scope.metrics}
@@ -182,7 +181,7 @@ def test_a_collector_that_does_not_answer_holds_nothing_up(monkeypatch: pytest.M
     """Refused or silent: requests are answered, and the server ends with 0 within 10 seconds."""
     with collecting(patient=False) as collector:
         switched_on(monkeypatch, collector.address if there else NOWHERE["OTEL_EXPORTER_OTLP_ENDPOINT"])
-        with program("specdec", "serve", "--port", "0") as (process, address):
+        with program(*TOYS) as (process, address):
             ask(address)
             process.terminate()
             assert process.wait(10) == 0

@@ -2,8 +2,8 @@
 
     python scripts/docs.py
 
-`docs/cli.md` is made from the command line's own help; in README.md the block behind the Python example becomes what
-that example prints. Tests fail where either is stale.
+`docs/cli.md` is made from the command line's own help, the table in docs/telemetry.md from the names of metrics; in
+README.md the block behind the Python example becomes what that example prints. Tests fail where either is stale.
 """
 
 import argparse
@@ -17,10 +17,13 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from specdec.cli.options import build_parser  # noqa: E402
+from specdec.telemetry.names import METRICS, RUN, Metric  # noqa: E402
 
 CLI_PAGE = ROOT / "docs" / "cli.md"
+TELEMETRY_PAGE = ROOT / "docs" / "telemetry.md"
 README = ROOT / "README.md"
 EXAMPLE = re.compile(r"```python\n(?P<code>.*?)```\n\n```text\n(?P<output>.*?)```", re.DOTALL)
+MADE = re.compile(r"(<!-- made by scripts/docs.py.*?-->\n).*?(<!-- end -->)", re.DOTALL)
 HEAD = """# The command line
 
 Made by `python scripts/docs.py` from the program's own help.
@@ -73,6 +76,23 @@ def _help(action: argparse.Action) -> str:
     return ((action.help or "") % vars(action)).replace("|", "\\|")
 
 
+def telemetry_page() -> str:
+    """docs/telemetry.md as it should be."""
+    table = "\n".join(
+        ["| metric, in Prometheus | unit | says | labels |", "| --- | --- | --- | --- |", *map(_metric, METRICS)]
+    )
+    of_runs = f"*run*: {', '.join(f'`{name}`' for name in RUN)}. Dots of labels are underscores in Prometheus."
+    page = TELEMETRY_PAGE.read_text(encoding="utf-8")
+    return MADE.sub(lambda found: f"{found[1]}\n{table}\n\n{of_runs}\n\n{found[2]}", page)
+
+
+def _metric(metric: Metric) -> str:
+    own = [f"`{name}`" for name in metric.attributes if name not in RUN]
+    labels = ", ".join((["*run*"] if metric.attributes[: len(RUN)] == RUN else []) + own)
+    unit = metric.unit.strip("{}") or "—"
+    return f"| {metric.kind} `{metric.name}`, `{metric.prometheus}` | {unit} | {metric.says} | {labels} |"
+
+
 def example() -> tuple[str, str]:
     """The README's Python example, and what the README says it prints."""
     found = EXAMPLE.search(README.read_text(encoding="utf-8"))
@@ -89,8 +109,9 @@ def example_output() -> str:
 
 
 def main() -> None:
-    """Write both."""
+    """Write all."""
     CLI_PAGE.write_text(cli_page(), encoding="utf-8")
+    TELEMETRY_PAGE.write_text(telemetry_page(), encoding="utf-8")
     text, (code, old) = README.read_text(encoding="utf-8"), example()
     block = f"```python\n{code}```\n\n```text\n"
     README.write_text(text.replace(f"{block}{old}```", f"{block}{example_output()}```"), encoding="utf-8")

@@ -28,7 +28,7 @@ THIRD_PARTY = {  # beside NumPy; whoever is not named here has nothing but NumPy
     "checkpoints": {"gguf", "huggingface_hub", "jinja2", "safetensors", "tokenizers", "tqdm"},
     "tokenizer": {"jinja2", "tokenizers"},
     "serving": {"anyio", "fastapi", "pydantic", "starlette", "tenacity", "uvicorn"},
-    "telemetry": {"opentelemetry"},
+    "telemetry": {"opentelemetry", "prometheus_client"},
     "ui": {"fastapi", "gradio", "plotly", "starlette", "uvicorn"},
     "bench": {"jinja2", "llama_cpp", "plotly", "rich", "torch", "transformers"},
     "training": {"matplotlib", "rich", "safetensors", "tokenizers", "torch"},
@@ -38,6 +38,7 @@ THIRD_PARTY = {  # beside NumPy; whoever is not named here has nothing but NumPy
 LAZILY_REACHED = (  # imported inside functions only: these may import packages at their head
     "specdec/ui/",
     "specdec/serving/http/",
+    "specdec/telemetry/",
     "specdec/training/",
     "specdec/bench/charts.py",
     "specdec/bench/report.py",

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from specdec.cli.options import parse
+from specdec.telemetry.names import METRICS
 from specdec.training.cli import build_parser as training_parser
 from tests.source_tree import ROOT, repository_files
 
@@ -26,6 +27,13 @@ def lines_with(command: str) -> list[str]:
 def test_the_page_on_the_command_line_is_fresh():
     """docs/cli.md is what `python scripts/docs.py` makes of the program's help."""
     assert DOCS["CLI_PAGE"].read_text(encoding="utf-8") == DOCS["cli_page"]()
+
+
+def test_the_table_of_metrics_is_fresh():
+    """docs/telemetry.md lists the metrics of `specdec.telemetry.names`, each in a row."""
+    page = DOCS["TELEMETRY_PAGE"].read_text(encoding="utf-8")
+    assert page == DOCS["telemetry_page"]()
+    assert [page.count(f"`{metric.name}`, `{metric.prometheus}` |") for metric in METRICS] == [1] * len(METRICS)
 
 
 def test_every_option_is_on_the_page():

@@ -69,6 +69,7 @@ def test_the_guides_table_is_true(monkeypatch: pytest.MonkeyPatch):
         assert tuple(map(float, said)) == (getattr(here, name), getattr(there, name))
     assert rows.pop("SPECDEC_MODEL_MEMORY_MB") == (str(here.model_memory_mb), "half of `MEMORY`")
     assert there.model_memory_mb == (16 << 30) // 2_000_000
+    assert rows.pop("SPECDEC_TELEMETRY") == (here.telemetry, there.telemetry)
     everywhere = Settings.from_environment({}, host="0.0.0.0")
     assert rows.pop("SPECDEC_BRING") == (
         f"{here.bring} where only this machine reaches the page else {everywhere.bring}",

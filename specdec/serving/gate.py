@@ -25,6 +25,12 @@ class Gate:
             self._line.append(key)
         return Ticket(self, key)
 
+    @property
+    def standing(self) -> int:
+        """How many are here, inside and in front."""
+        with self._changed:
+            return len(self._line)
+
     def place(self, key: object) -> int | None:
         """How many are before this one; 0 is inside, None has left."""
         with self._changed:

@@ -22,6 +22,7 @@ from specdec.serving.settings import Settings
 from specdec.serving.store import Loader, ModelStore
 
 Cancelled = Callable[[], bool]
+Records = Generator[Record, None, None]
 POLL_S = 0.05
 NO_MODEL_DRAFTS = ("none", "ngram")
 
@@ -29,6 +30,11 @@ NO_MODEL_DRAFTS = ("none", "ngram")
 def never() -> bool:
     """A cancel flag that nobody sets."""
     return False
+
+
+def unobserved(request: "GenerationRequest", records: Records) -> Records:
+    """A look at the records as they go by that nobody takes."""
+    return records
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +59,7 @@ class Service:
 
     `loader` turns a name into a model (default: `specdec.checkpoints.load_model`). `offers` are the models that
     requests may use; None allows whatever the loader finds, which is right for a user's own command line only. Models
-    that `bringing` fetches join them. `ready` once it is warmed up.
+    that `bringing` fetches join them. `ready` once it is warmed up. All runs but the warm-up's pass through `observe`.
     """
 
     def __init__(
@@ -67,6 +73,7 @@ class Service:
         self._anything = offers is None
         self._changing = threading.Lock()
         self.ready = False
+        self.observe: Callable[[GenerationRequest, Records], Records] = unobserved
         self._gate = Gate(self.settings.queue_limit)
         self._engines: dict[tuple[str, str], Engine] = {}
         self._store = ModelStore(loader or self._load, self.settings.model_memory_mb * 1_000_000, on_evict=self._forget)
@@ -85,6 +92,11 @@ class Service:
     def join(self) -> Ticket:
         """A place in the line, for callers that want to see it move; BusyError where the line is full."""
         return self._gate.join()
+
+    @property
+    def standing(self) -> int:
+        """How many requests are in the line, the one inside included."""
+        return self._gate.standing
 
     def holds(self, *names: str) -> bool:
         """Whether all these models are in memory, so that a request for them need not load anything."""
@@ -109,26 +121,25 @@ class Service:
 
     def stream(
         self, request: GenerationRequest, *, cancelled: Cancelled = never, ticket: Ticket | None = None
-    ) -> Generator[Record, None, None]:
+    ) -> Records:
         """Stream a generation, waiting for its turn first (with the caller's `ticket`, or one of its own).
 
         `cancelled` is asked before every round; a run cancelled before its turn is a single `Finished`. Limits are
         checked here and now, all else when the first record is pulled: BusyError, LoadError, ContextError, ….
         """
         self.check(request)
-        return self._stream(request, cancelled, ticket)
+        return self.observe(request, self._stream(request, cancelled, ticket))
 
     def warm_up(self, target: str, draft: str) -> None:
         """Load two models and take one step with them, so that the first request finds everything ready."""
         request = GenerationRequest("Once", target, draft, params=SamplingParams(max_tokens=2))
-        with closing(self.stream(request)) as records:
+        self.check(request)
+        with closing(self._stream(request, never, None)) as records:
             for _ in records:
                 pass
         self.ready = True
 
-    def _stream(
-        self, request: GenerationRequest, cancelled: Cancelled, ticket: Ticket | None
-    ) -> Generator[Record, None, None]:
+    def _stream(self, request: GenerationRequest, cancelled: Cancelled, ticket: Ticket | None) -> Records:
         with ticket or self.join() as place:
             while not place.wait(POLL_S):
                 if cancelled():
@@ -181,9 +192,7 @@ def _templated(target: Model, request: GenerationRequest) -> list[int]:
     return ids
 
 
-def _watched(
-    run: Generator[Record, None, None], prompt: str, codec: Codec | None, cancelled: Cancelled, seconds: float
-) -> Generator[Record, None, None]:
+def _watched(run: Records, prompt: str, codec: Codec | None, cancelled: Cancelled, seconds: float) -> Records:
     """The run's records, cut before the next round once it is cancelled or its time is up."""
     ends = time.monotonic() + seconds
     said: list[Round] = []

@@ -12,6 +12,7 @@ from specdec.errors import ConfigError
 
 PREFIX = "SPECDEC_"
 BRING = ("off", "known", "any")
+TELEMETRY = ("off", "on")
 PUBLIC = {"max_new_tokens": 256, "max_prompt_characters": 4_000, "max_seconds": 60.0, "queue_limit": 8}
 BYTES = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "KI": 2**10, "MI": 2**20, "GI": 2**30}
 
@@ -27,7 +28,8 @@ class Settings:
     ("off"), those that the project knows by name ("known"), or whatever the Hub or this machine has ("any").
 
     Of the HTTP API alone: max_wait_seconds: longest a request may wait for its turn. requests_per_minute: of one
-    client (network address), 0 for any number. api_key: what clients must show, empty for nothing.
+    client (network address), 0 for any number. api_key: what clients must show, empty for nothing. telemetry: whether
+    requests are told to OpenTelemetry, "off" or "on".
     """
 
     max_new_tokens: int = 512
@@ -40,6 +42,7 @@ class Settings:
     max_wait_seconds: float = 60.0
     requests_per_minute: int = 120
     api_key: str = field(default="", repr=False)
+    telemetry: str = "off"
 
     def __post_init__(self) -> None:
         require_int("max_new_tokens", self.max_new_tokens, 1, LIMITS.max_new_tokens)
@@ -50,6 +53,8 @@ class Settings:
         require_int("threads", self.threads, 0, 1_024)
         if self.bring not in BRING:
             raise ConfigError(f"bring must be one of {', '.join(BRING)}, not {self.bring!r}")
+        if self.telemetry not in TELEMETRY:
+            raise ConfigError(f"telemetry must be one of {', '.join(TELEMETRY)}, not {self.telemetry!r}")
         require_number("max_wait_seconds", self.max_wait_seconds, 0.0, 86_400)
         require_int("requests_per_minute", self.requests_per_minute, 0, 1_000_000)
 

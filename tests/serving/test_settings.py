@@ -25,9 +25,10 @@ def test_every_setting_can_be_set():
             "SPECDEC_MAX_WAIT_SECONDS": "1.5",
             "SPECDEC_REQUESTS_PER_MINUTE": "0",
             "SPECDEC_API_KEY": "key",
+            "SPECDEC_TELEMETRY": "on",
         }
     )
-    assert settings == Settings(64, 100, 2.5, 0, 500, 2, "known", 1.5, 0, "key")
+    assert settings == Settings(64, 100, 2.5, 0, 500, 2, "known", 1.5, 0, "key", "on")
 
 
 @pytest.mark.parametrize(
@@ -82,6 +83,7 @@ def test_half_of_a_spaces_memory_is_for_models(memory: str, megabytes: int):
         ("BRING", "yes"),
         ("MAX_WAIT_SECONDS", "-1"),
         ("REQUESTS_PER_MINUTE", "1.5"),
+        ("TELEMETRY", "yes"),
     ],
 )
 def test_nonsense_is_refused_by_name(name: str, value: str):

@@ -1,5 +1,7 @@
 """The API as an application: by itself, or at its paths inside another one."""
 
+from typing import TYPE_CHECKING
+
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
@@ -11,18 +13,29 @@ from specdec.serving.http.desk import Desk
 from specdec.serving.http.door import Door
 from specdec.serving.http.errors import ApiError, invalid
 from specdec.serving.http.failing import Failing
+from specdec.serving.http.observing import observe, providers
 from specdec.serving.http.routes import router
+from specdec.serving.http.spanning import Spanning
 from specdec.serving.http.tracing import Tracing
 from specdec.serving.http.wire import Json, refusal
 from specdec.serving.service import Service
 
-PATHS = ("/generate", "/v1/{rest:path}", "/healthz", "/readyz")
+if TYPE_CHECKING:
+    from specdec.telemetry.providers import Providers
+
+PATHS = ("/generate", "/v1/{rest:path}", "/healthz", "/readyz", "/metrics")
 SAID = {400: "the body cannot be read", 404: "there is nothing at this path", 405: "this path has no such method"}
 
 
-def create_api(service: Service) -> FastAPI:
-    """The API over a service; `state.desk.close()` before the server ends lets its requests end well."""
+def create_api(service: Service, told: "Providers | None" = None) -> FastAPI:
+    """The API over a service; `state.desk.close()` before the server ends lets its requests end well.
+
+    `told`: OpenTelemetry as its caller has set it up, in place of what the settings say.
+    """
     settings = service.settings
+    told = told or providers(settings)
+    if told:
+        observe(service, told.telemetry)
     app = FastAPI(
         title="specdec",
         docs_url=None,
@@ -31,6 +44,7 @@ def create_api(service: Service) -> FastAPI:
         redirect_slashes=False,
         middleware=[
             Middleware(Tracing),
+            *([Middleware(Spanning, telemetry=told.telemetry)] if told else []),
             Middleware(Door, key=settings.api_key, per_minute=settings.requests_per_minute),
             Middleware(Body),
             Middleware(Failing),
@@ -38,6 +52,7 @@ def create_api(service: Service) -> FastAPI:
         exception_handlers={RequestValidationError: _invalid, HTTPException: _refused},
     )
     app.state.desk = Desk(service)
+    app.state.providers = told
     app.include_router(router)
     return app
 

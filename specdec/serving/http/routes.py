@@ -16,6 +16,8 @@ from specdec.serving.http.shapes import Chat, Completion, Shape
 from specdec.serving.http.wire import EventStream, Json
 from specdec.serving.service import GenerationRequest
 
+TELEMETRY_OFF = "telemetry is off here: start this server with SPECDEC_TELEMETRY=on, and specdec[telemetry] installed"
+
 router = APIRouter()
 
 
@@ -90,3 +92,13 @@ async def readyz(desk: DeskOf) -> Response:
     if not desk.ready:
         raise ApiError(503, "not_ready", "the default models are not ready yet: try again in a moment", retry_after=5)
     return Json({"status": "ready"})
+
+
+@router.get("/metrics")
+def metrics(request: Request) -> Response:
+    """The metrics as Prometheus reads them."""
+    providers = request.app.state.providers
+    if providers is None:
+        raise ApiError(404, "telemetry_off", TELEMETRY_OFF)
+    text, kind = providers.text(request.headers.get("accept", ""))
+    return Response(text, headers={"Content-Type": kind, "Cache-Control": "no-store"})

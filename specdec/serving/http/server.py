@@ -6,6 +6,7 @@ import sys
 import threading
 from contextlib import suppress
 from types import FrameType
+from typing import TYPE_CHECKING
 
 import uvicorn
 
@@ -15,6 +16,9 @@ from specdec.serving.http.app import create_api
 from specdec.serving.http.logs import log_lines
 from specdec.serving.service import Service
 
+if TYPE_CHECKING:
+    from specdec.telemetry.providers import Providers
+
 GOODBYE_S = 8
 
 
@@ -22,20 +26,21 @@ def serve(service: Service, host: str, port: int) -> None:
     """Serve until told to stop; ConfigError where the address cannot be listened on."""
     log_lines()
     leave_with_success()
+    server = ApiServer(service)
     with listening(host, port) as listener:
         threading.Thread(target=warm_up, args=(service,), name="warm-up", daemon=True).start()
         bound = listener.getsockname()[1]
         shown = "127.0.0.1" if host in ("0.0.0.0", "::") else host
         print(f"specdec answers at http://{shown}:{bound}  (Ctrl+C ends it)", flush=True)
         with suppress(KeyboardInterrupt):
-            ApiServer(service).run(sockets=[listener])
+            server.run(sockets=[listener])
 
 
 class ApiServer(uvicorn.Server):
     """uvicorn with the API, which it tells first when it is told to stop; headers of proxies are not believed."""
 
-    def __init__(self, service: Service) -> None:
-        self.app = create_api(service)
+    def __init__(self, service: Service, told: "Providers | None" = None) -> None:
+        self.app = create_api(service, told)
         config = uvicorn.Config(
             self.app,
             log_config=None,

@@ -33,9 +33,9 @@ def service_of(settings: Settings = ANYBODY, loader: Loader = load_toy, warm: bo
 
 
 @contextmanager
-def serving(service: Service, buffer: int = 0) -> Iterator[httpx.Client]:
-    """A client of the API over a service; `buffer`: bytes that the system holds of what nobody reads."""
-    server = ApiServer(service)
+def serving(service: Service, buffer: int = 0, told: Any = None) -> Iterator[httpx.Client]:
+    """A client of the API over a service; `buffer`: bytes that the system holds unread; `told`: telemetry."""
+    server = ApiServer(service, told)
     with listening("127.0.0.1", 0) as listener:
         if buffer:
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, buffer)

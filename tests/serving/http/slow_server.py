@@ -1,6 +1,7 @@
 """The API over toys whose target takes 20 ms for a pass, as a program; `GET /line` tells how many are in the line."""
 
 import time
+from dataclasses import replace
 from typing import Any
 
 from specdec.serving import Service, Settings
@@ -24,6 +25,7 @@ def slow(name: str) -> Toy:
 
 
 if __name__ == "__main__":
-    service = Service(Settings(max_new_tokens=5_000, requests_per_minute=0), slow, OFFERS)
-    router.add_api_route("/line", lambda: len(service._gate._line))
+    settings = replace(Settings.from_environment(), max_new_tokens=5_000, requests_per_minute=0)
+    service = Service(settings, slow, OFFERS)
+    router.add_api_route("/line", lambda: service.standing)
     serve(service, "127.0.0.1", 0)

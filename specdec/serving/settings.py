@@ -27,7 +27,8 @@ class Settings:
     ("off"), those that the project knows by name ("known"), or whatever the Hub or this machine has ("any").
 
     Of the HTTP API alone: max_wait_seconds: longest a request may wait for its turn. requests_per_minute: of one
-    client (network address), 0 for any number. api_key: what clients must show, empty for nothing.
+    client (network address), 0 for any number. prefix_cache_mb: keys and values of earlier prompts kept for the next
+    ones, in units of 10⁶ bytes, 0 for none. api_key: what clients must show, empty for nothing.
     """
 
     max_new_tokens: int = 512
@@ -39,6 +40,7 @@ class Settings:
     bring: str = "any"
     max_wait_seconds: float = 60.0
     requests_per_minute: int = 120
+    prefix_cache_mb: int = 256
     api_key: str = field(default="", repr=False)
 
     def __post_init__(self) -> None:
@@ -52,6 +54,7 @@ class Settings:
             raise ConfigError(f"bring must be one of {', '.join(BRING)}, not {self.bring!r}")
         require_number("max_wait_seconds", self.max_wait_seconds, 0.0, 86_400)
         require_int("requests_per_minute", self.requests_per_minute, 0, 1_000_000)
+        require_int("prefix_cache_mb", self.prefix_cache_mb, 0, 1_000_000)
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] = os.environ, host: str = "127.0.0.1") -> Self:

@@ -121,6 +121,18 @@ def test_gpt2_windows_equal_single_rows() -> None:
     assert np.array_equal(one_at_a_time(model, ids, 20), in_windows(model, ids, 20, 5))
 
 
+def test_gpt2_may_read_a_prompt_once() -> None:
+    """Its positions lie in its embeddings: kept keys and values are at the right ones, to the bit."""
+    model = Transformer(gpt2_config(), weights_of(gpt2_reference()), threads=1)
+    ids = np.random.default_rng(6).integers(0, 300, 300).tolist()
+    prefixes, ends = PrefixCache(1_000_000_000), []
+    for spared in (0, 256):
+        cache = model.new_cache(301)
+        assert prefixes.read(model, ids, cache) == spared
+        ends.append(model.forward([1], cache))
+    assert np.array_equal(*ends)
+
+
 def test_long_contexts_are_attended_in_runs_of_keys() -> None:
     """Beyond the keys that one small product takes, sums over runs of keys still give equal bits."""
     config = ModelConfig("llama", 300, 128, 1, 2, 1, 128, 128, 2048)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from specdec.config import ModelConfig
-from specdec.model import Transformer, kernels
+from specdec.model import PrefixCache, Transformer, kernels
 from specdec.model.linear import Linear
 from specdec.model.selftest import windows_equal_rows
 from specdec.model.workers import Workers

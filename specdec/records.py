@@ -80,8 +80,9 @@ class Round:
 
     `tokens` are emitted by this round, in order: the accepted drafts, then the one the target sampled (absent where
     the run ended inside the accepted drafts). `text` is what became readable: it lags `tokens` where a character or
-    a possible stop string is still unfinished. `prefill_s` is non-zero in the first round only. `fault` says why the
-    drafter failed, where it did. `last`: only `Finished` follows.
+    a possible stop string is still unfinished. `prefill_s` is non-zero in the first round only, and so is
+    `cached_tokens`: tokens of the prompt that the target did not have to read, because a prefix cache had them. `fault`
+    says why the drafter failed, where it did. `last`: only `Finished` follows.
     """
 
     index: int
@@ -96,6 +97,7 @@ class Round:
     prefill_s: float = 0.0
     fault: str = ""
     last: bool = False
+    cached_tokens: int = 0
 
     @property
     def accepted(self) -> int:
@@ -154,6 +156,7 @@ class Stats:
     sample_s: float = 0.0
     ttft_s: float = 0.0
     faults: int = 0
+    cached_tokens: int = 0
 
     def add(self, step: Round) -> "Stats":
         """The statistics with one more round."""
@@ -171,6 +174,7 @@ class Stats:
             sample_s=self.sample_s + step.sample_s,
             ttft_s=self.ttft_s if self.rounds else step.seconds,
             faults=self.faults + bool(step.fault),
+            cached_tokens=self.cached_tokens + step.cached_tokens,
         )
 
     @classmethod

@@ -19,7 +19,7 @@ T = TypeVar("T")
 _HINTS: dict[type, dict[str, Any]] = {
     kind: get_type_hints(kind) for kind in (Started, Round, Finished, Token, Proposal, Candidate)
 }
-_ON_REQUEST = {"top", "target_top", "draft_top"}  # not written where nobody asked for them
+_ON_REQUEST = {"top", "target_top", "draft_top", "cached_tokens"}  # not written where nobody asked for them
 
 
 @dataclass(frozen=True)

@@ -68,6 +68,7 @@ def test_the_guides_table_is_true(monkeypatch: pytest.MonkeyPatch):
         said = rows.pop(f"SPECDEC_{name.upper()}")
         assert tuple(map(float, said)) == (getattr(here, name), getattr(there, name))
     assert rows.pop("SPECDEC_MODEL_MEMORY_MB") == (str(here.model_memory_mb), "half of `MEMORY`")
+    assert rows.pop("SPECDEC_PREFIX_CACHE_MB") == (str(here.prefix_cache_mb), str(there.prefix_cache_mb))
     assert there.model_memory_mb == (16 << 30) // 2_000_000
     assert rows.pop("SPECDEC_TELEMETRY") == (here.telemetry, there.telemetry)
     everywhere = Settings.from_environment({}, host="0.0.0.0")

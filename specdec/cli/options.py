@@ -8,7 +8,7 @@ from typing import NoReturn
 
 from specdec.bench.plan import Scope
 from specdec.cli import bench_options
-from specdec.cli.values import lookahead, positive
+from specdec.cli.values import lookahead, megabytes, positive
 from specdec.config import LIMITS, SamplingParams, SpeculativeConfig
 from specdec.errors import ConfigError
 
@@ -95,6 +95,13 @@ def _add_serve(commands: "argparse._SubParsersAction[Parser]") -> None:
         default=[],
         metavar="MODEL",
         help="offer this model too: a name, folder or .gguf file; may be given several times",
+    )
+    serve.add_argument(
+        "--prefix-cache-mb",
+        type=megabytes,
+        metavar="MB",
+        help="memory for what models have read of earlier prompts, so that a conversation's next turn starts sooner; "
+        "0 for none (default: 256)",
     )
     serve.add_argument(
         "--api-key",

@@ -16,6 +16,6 @@ def serve_api(options: argparse.Namespace) -> None:
             raise
         raise MissingExtraError(error.name, "serve") from error
     settings = Settings.from_environment()
-    given = {"threads": options.threads, "api_key": options.api_key}
+    given = {name: getattr(options, name) for name in ("threads", "api_key", "prefix_cache_mb")}
     settings = replace(settings, **{name: value for name, value in given.items() if value is not None})
     serve(Service(settings, offers=catalogue(options.model)), options.host, options.port)

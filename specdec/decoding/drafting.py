@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from specdec.config import LIMITS
-from specdec.decoding.protocols import Draft, DraftSession, Floats
+from specdec.decoding.protocols import COLD, Draft, DraftSession, Floats, Reader
 
 T = TypeVar("T")
 
@@ -51,9 +51,9 @@ class Drafting:
         context = self._ask(lambda session: session.context_length, full)
         return LIMITS.max_speculative_tokens if context is None else max(0, context - length)
 
-    def prefill(self, prompt: Sequence[int]) -> None:
+    def prefill(self, prompt: Sequence[int], reader: Reader = COLD) -> None:
         """Show the drafter the prompt."""
-        self._ask(lambda session: session.prefill(prompt), None)
+        self._ask(lambda session: session.prefill(prompt, reader), None)
 
     def propose(self, tokens: Sequence[int], k: int) -> Drafts:
         """At most `k` drafts; none where k is 0, or the drafter fails or hands over what no drafter may."""

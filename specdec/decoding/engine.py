@@ -13,7 +13,7 @@ from specdec.decoding import rounds
 from specdec.decoding.drafting import Drafting, Drafts
 from specdec.decoding.lookahead import Timings, policy_for
 from specdec.decoding.processors import Processors
-from specdec.decoding.protocols import Drafter, Floats, Model
+from specdec.decoding.protocols import COLD, Drafter, Floats, Model, Reader
 from specdec.decoding.randomness import Purpose, Uniforms
 from specdec.decoding.request import Request, prepare
 from specdec.decoding.sampling import log_probabilities
@@ -37,14 +37,16 @@ class Engine:
         prompt: str | Sequence[int],
         params: SamplingParams = SamplingParams(),  # noqa: B008 (frozen)
         speculation: SpeculativeConfig = SpeculativeConfig(),  # noqa: B008 (frozen)
+        reader: Reader = COLD,
     ) -> Generator[Record, None, None]:
         """Generate: `Started`, a `Round` for each pass of the target, `Finished`. Close it to stop.
 
+        Both models take in the prompt by `reader`: one that remembers makes the first token come sooner, and no other.
         Raises at the first pull RequestError (ContextError where the prompt fills the context) or VocabularyError,
         later NumericalError where the target returns NaN. A drafter that fails costs its drafts only.
         """
         request = prepare(self.target, self.drafter, prompt, params, speculation)
-        run = Run(self.target, request, self._timings)
+        run = Run(self.target, request, self._timings, reader)
         yield request.started
         while run.reason is None:
             yield run.round()
@@ -63,11 +65,12 @@ class Engine:
 class Run:
     """One request at work. `tokens` is the prompt and all that was emitted, `reason` why it is over, once it is."""
 
-    def __init__(self, target: Model, request: Request, timings: Timings) -> None:
+    def __init__(self, target: Model, request: Request, timings: Timings, reader: Reader) -> None:
         codec, vocab_size = target.tokenizer, target.network.vocab_size
         self.tokens = list(request.prompt)
         self.reason: FinishReason | None = None if request.budget else request.limit
         self._request = request
+        self._reader = reader
         self._network = target.network
         self._cache = target.network.new_cache(len(request.prompt) + request.budget)
         self._drafting = Drafting(request.session, vocab_size)
@@ -81,7 +84,7 @@ class Run:
     def round(self) -> Round:
         """Draft, verify, judge, cut, commit; then write it down."""
         clock = Stopwatch()
-        self._prefill()
+        cached = self._prefill()
         prefill_s = clock.lap() if self._index == 0 else 0.0
         caught_up = self._caught_up()
         drafts = self._drafting.propose(self.tokens, self._policy.choose(self._room()))
@@ -104,6 +107,7 @@ class Run:
             target_cache=self._cache.length,
             draft_cache=self._drafting.cache_length,
             prefill_s=prefill_s,
+            cached_tokens=cached,
             fault=self._drafting.end_round(),
             last=self.reason is not None,
         )
@@ -117,13 +121,18 @@ class Run:
         ids = tuple(self.tokens[len(self._request.prompt) :])
         return Finished(self.reason or self._request.limit, ids, self._stopping.text, tail)
 
-    def _prefill(self) -> None:
-        """Before the first round: read all of the prompt but its last token, which the round will feed."""
+    def _prefill(self) -> int:
+        """Before the first round: read all of the prompt but its last token, which the round will feed.
+
+        Returns how many of these the target's reader had at hand.
+        """
         if self._index:
-            return
-        if len(self.tokens) > 1:
-            self._network.forward(self.tokens[:-1], self._cache, logits=0, exact=self._request.speculation.exact)
-        self._drafting.prefill(self.tokens)
+            return 0
+        cached, unfed = 0, self.tokens[:-1]
+        if unfed:
+            cached = self._reader.read(self._network, unfed, self._cache, exact=self._request.speculation.exact)
+        self._drafting.prefill(self.tokens, self._reader)
+        return cached
 
     def _room(self) -> int:
         """How many drafts may follow: one token is the target's own, and the draft's context may be shorter."""

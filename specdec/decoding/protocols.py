@@ -59,6 +59,26 @@ class Network(Protocol):
         ...
 
 
+class Reader(Protocol):
+    """How a network takes in a prompt: by passes alone, or with the help of what it has read before."""
+
+    def read(self, network: Network, tokens: Sequence[int], cache: Any, *, exact: bool = True) -> int:
+        """Feed T ≥ 1 tokens to an empty `cache`; how many of them needed no pass. Bits are those of passes alone."""
+        ...
+
+
+class ColdReader:
+    """Reads everything, and remembers nothing."""
+
+    def read(self, network: Network, tokens: Sequence[int], cache: Any, *, exact: bool = True) -> int:
+        """One call of `forward`."""
+        network.forward(tokens, cache, logits=0, exact=exact)
+        return 0
+
+
+COLD = ColdReader()
+
+
 class TextDecoder(Protocol):
     """Token ids to text, a token at a time, never half a character."""
 
@@ -144,8 +164,11 @@ class DraftSession(Protocol):
         """Longest text it can propose for; None where it does not care."""
         ...
 
-    def prefill(self, prompt: Sequence[int]) -> None:
-        """Take in the prompt before the first round, so that the first draft costs no more than the others."""
+    def prefill(self, prompt: Sequence[int], reader: Reader) -> None:
+        """Take in the prompt before the first round, so that the first draft costs no more than the others.
+
+        A session with a network of its own reads by `reader`, which may know the prompt's beginning already.
+        """
         ...
 
     def propose(self, tokens: Sequence[int], k: int) -> Draft:

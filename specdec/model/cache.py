@@ -48,6 +48,25 @@ class KVCache:
         self.room_for(count)
         self._length += count
 
+    def copy(self, start: int, end: int) -> tuple[F32, F32]:
+        """Keys, (L, G, D, T), and values, (L, G, T, E), of tokens `start` … `end` − 1, as copies to be read only."""
+        copies = self.keys[..., start:end].copy(), self.values[:, :, start:end].copy()
+        for array in copies:
+            array.setflags(write=False)
+        return copies
+
+    def bytes_of(self, count: int) -> int:
+        """Bytes of a copy of `count` tokens."""
+        layers, heads, dim, _ = self.keys.shape
+        return layers * heads * (dim + self.values.shape[-1]) * count * self.keys.itemsize
+
+    def append(self, keys: F32, values: F32) -> None:
+        """Take in what `copy` gave, behind what is held; CacheError where it does not fit."""
+        start, count = self._length, keys.shape[-1]
+        self.extend(count)
+        self.keys[..., start : start + count] = keys
+        self.values[:, :, start : start + count] = values
+
     def truncate(self, length: int) -> None:
         """Forget all behind `length` (absolute); no-op where it is shorter. O(1)."""
         if length < 0:

@@ -12,8 +12,9 @@ from dataclasses import dataclass, field, replace
 
 from specdec.config import SamplingParams, SpeculativeConfig
 from specdec.decoding import Engine, ModelDrafter, NgramDrafter
-from specdec.decoding.protocols import Codec, Drafter, Model
+from specdec.decoding.protocols import COLD, Codec, Drafter, Model
 from specdec.errors import NotFoundError, RequestError
+from specdec.model import PrefixCache
 from specdec.records import Finished, FinishReason, Record, Round, Started
 from specdec.serving.bringing import Bringing
 from specdec.serving.catalogue import Offer
@@ -42,7 +43,8 @@ class GenerationRequest:
     """What is asked for. `draft` is "none", "ngram" or a model's name; `chat` applies the target's chat template.
 
     `messages` is a conversation of {"role", "content"} to be continued; without, `prompt` is one user's message. Where
-    there are any, `prompt` is what they say, for limits and records.
+    there are any, `prompt` is what they say, for limits and records. `reuse` lets the models skip what they have read
+    of the prompt in earlier runs; whoever measures leaves it off.
     """
 
     prompt: str
@@ -52,6 +54,7 @@ class GenerationRequest:
     params: SamplingParams = field(default_factory=SamplingParams)
     speculation: SpeculativeConfig = field(default_factory=SpeculativeConfig)
     messages: tuple[Mapping[str, str], ...] = ()
+    reuse: bool = False
 
 
 class Service:
@@ -60,6 +63,7 @@ class Service:
     `loader` turns a name into a model (default: `specdec.checkpoints.load_model`). `offers` are the models that
     requests may use; None allows whatever the loader finds, which is right for a user's own command line only. Models
     that `bringing` fetches join them. `ready` once it is warmed up. All runs but the warm-up's pass through `observe`.
+    `prefixes` are the prompts that were read before.
     """
 
     def __init__(
@@ -76,6 +80,7 @@ class Service:
         self.observe: Callable[[GenerationRequest, Records], Records] = unobserved
         self._gate = Gate(self.settings.queue_limit)
         self._engines: dict[tuple[str, str], Engine] = {}
+        self.prefixes = PrefixCache(self.settings.prefix_cache_mb * 1_000_000)
         self._store = ModelStore(loader or self._load, self.settings.model_memory_mb * 1_000_000, on_evict=self._forget)
         self.bringing = Bringing(self.settings.bring, self.add, lambda: self._store.held_bytes)
 
@@ -146,7 +151,8 @@ class Service:
                     yield Finished("cancelled", (), "")
                     return
             engine, prompt = self.engine(request)
-            run = engine.stream(prompt, request.params, request.speculation)
+            reader = self.prefixes if request.reuse and self.settings.prefix_cache_mb else COLD
+            run = engine.stream(prompt, request.params, request.speculation, reader)
             yield from _watched(run, request.prompt, engine.target.tokenizer, cancelled, self.settings.max_seconds)
 
     def engine(self, request: GenerationRequest) -> tuple[Engine, str | list[int]]:
@@ -165,8 +171,9 @@ class Service:
             engine = self._engines[target, draft] = Engine(models[0], _drafter(draft, *models[1:]))
         return engine
 
-    def _forget(self, evicted: str) -> None:
-        """Drop the engines that would keep a model alive which the store lets go."""
+    def _forget(self, evicted: str, model: Model) -> None:
+        """Drop the engines that would keep a model alive which the store lets go, and what it has read."""
+        self.prefixes.forget(model.network)
         self._engines = {pair: engine for pair, engine in self._engines.items() if evicted not in pair}
 
     def _load(self, name: str) -> Model:

@@ -28,7 +28,8 @@ class Settings:
     ("off"), those that the project knows by name ("known"), or whatever the Hub or this machine has ("any").
 
     Of the HTTP API alone: max_wait_seconds: longest a request may wait for its turn. requests_per_minute: of one
-    client (network address), 0 for any number. api_key: what clients must show, empty for nothing. telemetry: whether
+    client (network address), 0 for any number. prefix_cache_mb: keys and values of earlier prompts kept for the next
+    ones, in units of 10⁶ bytes, 0 for none. api_key: what clients must show, empty for nothing. telemetry: whether
     requests are told to OpenTelemetry, "off" or "on".
     """
 
@@ -41,6 +42,7 @@ class Settings:
     bring: str = "any"
     max_wait_seconds: float = 60.0
     requests_per_minute: int = 120
+    prefix_cache_mb: int = 256
     api_key: str = field(default="", repr=False)
     telemetry: str = "off"
 
@@ -57,6 +59,7 @@ class Settings:
             raise ConfigError(f"telemetry must be one of {', '.join(TELEMETRY)}, not {self.telemetry!r}")
         require_number("max_wait_seconds", self.max_wait_seconds, 0.0, 86_400)
         require_int("requests_per_minute", self.requests_per_minute, 0, 1_000_000)
+        require_int("prefix_cache_mb", self.prefix_cache_mb, 0, 1_000_000)
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] = os.environ, host: str = "127.0.0.1") -> Self:

@@ -88,7 +88,7 @@ class FailingSession(ToyDrafter):
 
     where: str = ""
 
-    def prefill(self, prompt: object) -> None:
+    def prefill(self, prompt: object, reader: object = None) -> None:
         self._maybe("prefill")
 
     def truncate(self, length: int) -> None:

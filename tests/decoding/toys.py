@@ -177,7 +177,7 @@ class ToyDrafter:
     def start(self, target: object, params: SamplingParams, seed: int, capacity: int) -> "ToyDrafter":
         return self
 
-    def prefill(self, prompt: Sequence[int]) -> None:
+    def prefill(self, prompt: Sequence[int], reader: object = None) -> None:
         return None
 
     def propose(self, tokens: Sequence[int], k: int) -> Drafted:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from specdec.config import ModelConfig
-from specdec.model import Transformer, kernels
+from specdec.model import PrefixCache, Transformer, kernels
 from specdec.model.linear import Linear
 from specdec.model.selftest import windows_equal_rows
 from specdec.model.workers import Workers
@@ -119,6 +119,18 @@ def test_gpt2_windows_equal_single_rows() -> None:
     model = Transformer(gpt2_config(), weights_of(gpt2_reference()), threads=1)
     ids = np.random.default_rng(5).integers(0, 300, 200).tolist()
     assert np.array_equal(one_at_a_time(model, ids, 20), in_windows(model, ids, 20, 5))
+
+
+def test_gpt2_may_read_a_prompt_once() -> None:
+    """Its positions lie in its embeddings: kept keys and values are at the right ones, to the bit."""
+    model = Transformer(gpt2_config(), weights_of(gpt2_reference()), threads=1)
+    ids = np.random.default_rng(6).integers(0, 300, 300).tolist()
+    prefixes, ends = PrefixCache(1_000_000_000), []
+    for spared in (0, 256):
+        cache = model.new_cache(301)
+        assert prefixes.read(model, ids, cache) == spared
+        ends.append(model.forward([1], cache))
+    assert np.array_equal(*ends)
 
 
 def test_long_contexts_are_attended_in_runs_of_keys() -> None:

@@ -24,11 +24,12 @@ def test_every_setting_can_be_set():
             "SPECDEC_BRING": "known",
             "SPECDEC_MAX_WAIT_SECONDS": "1.5",
             "SPECDEC_REQUESTS_PER_MINUTE": "0",
+            "SPECDEC_PREFIX_CACHE_MB": "64",
             "SPECDEC_API_KEY": "key",
             "SPECDEC_TELEMETRY": "on",
         }
     )
-    assert settings == Settings(64, 100, 2.5, 0, 500, 2, "known", 1.5, 0, "key", "on")
+    assert settings == Settings(64, 100, 2.5, 0, 500, 2, "known", 1.5, 0, 64, "key", "on")
 
 
 @pytest.mark.parametrize(
@@ -84,6 +85,7 @@ def test_half_of_a_spaces_memory_is_for_models(memory: str, megabytes: int):
         ("MAX_WAIT_SECONDS", "-1"),
         ("REQUESTS_PER_MINUTE", "1.5"),
         ("TELEMETRY", "yes"),
+        ("PREFIX_CACHE_MB", "-1"),
     ],
 )
 def test_nonsense_is_refused_by_name(name: str, value: str):

@@ -12,7 +12,7 @@ from specdec.config import Lookahead, SamplingParams, require_lookahead
 from specdec.decoding.drafters.draft import Drafted
 from specdec.decoding.drafters.vocabulary import fit, require_shared
 from specdec.decoding.processors import Processors
-from specdec.decoding.protocols import Floats, Model
+from specdec.decoding.protocols import COLD, Floats, Model, Reader
 from specdec.decoding.randomness import Purpose, Uniforms
 from specdec.decoding.sampling import draw
 
@@ -57,12 +57,12 @@ class ModelDraftSession:
         """Longest text, drafts included, that the draft model can hold."""
         return self._network.context_length
 
-    def prefill(self, prompt: Sequence[int]) -> None:
+    def prefill(self, prompt: Sequence[int], reader: Reader = COLD) -> None:
         """Read all of the prompt but its last token."""
         self._processors = Processors(self._params, prompt, self._vocab_size)
         unread = prompt[self._cache.length : -1]
         if unread:
-            self._feed(unread, logits=0)
+            reader.read(self._network, self._known(unread), self._cache, exact=False)
 
     def propose(self, tokens: Sequence[int], k: int) -> Drafted:
         """Draft `k` tokens, one forward pass each; the last one is not fed."""
@@ -91,9 +91,11 @@ class ModelDraftSession:
         self._cache.truncate(length)
 
     def _feed(self, tokens: Sequence[int], logits: int) -> Floats:
-        """One forward pass; ids that the draft's table lacks are read as its last one."""
+        """One forward pass."""
+        rows = self._network.forward(self._known(tokens), self._cache, logits=logits, exact=False)
+        return rows if self._network.vocab_size == self._vocab_size else fit(rows, self._vocab_size)
+
+    def _known(self, tokens: Sequence[int]) -> Sequence[int]:
+        """The tokens as they are fed; ids that the draft's table lacks are read as its last one."""
         size = self._network.vocab_size
-        if size < self._vocab_size:
-            tokens = [min(token, size - 1) for token in tokens]
-        rows = self._network.forward(tokens, self._cache, logits=logits, exact=False)
-        return rows if size == self._vocab_size else fit(rows, self._vocab_size)
+        return tokens if size >= self._vocab_size else [min(token, size - 1) for token in tokens]

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from specdec.config import Lookahead, SamplingParams, require_int, require_lookahead
 from specdec.decoding.drafters.draft import Drafted
-from specdec.decoding.protocols import Model
+from specdec.decoding.protocols import COLD, Model, Reader
 
 _LOOK_BACK = 64  # tokens that must agree for the text to be taken as the one seen before
 
@@ -41,7 +41,7 @@ class NgramDraftSession:
     cache_length: int | None = None
     context_length: int | None = None
 
-    def prefill(self, prompt: Sequence[int]) -> None:
+    def prefill(self, prompt: Sequence[int], reader: Reader = COLD) -> None:
         """Index the prompt."""
         self._follow(prompt)
 

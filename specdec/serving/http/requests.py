@@ -51,7 +51,7 @@ def _request(
     target = names.target(service, model)
     draft = names.draft(service, body.draft, target)
     speculation = SpeculativeConfig(body.num_speculative_tokens, body.acceptance or "rejection", top=top)
-    return GenerationRequest(target=target, draft=draft, params=params, speculation=speculation, **more)
+    return GenerationRequest(target=target, draft=draft, params=params, speculation=speculation, reuse=True, **more)
 
 
 def _openai_params(body: OpenAIBody, max_tokens: int, logprobs: bool) -> SamplingParams:

@@ -11,6 +11,7 @@ def usage(stats: Stats, started: Started) -> dict[str, Any]:
         "prompt_tokens": stats.prompt_tokens,
         "completion_tokens": stats.tokens,
         "total_tokens": stats.prompt_tokens + stats.tokens,
+        "prompt_tokens_details": {"cached_tokens": stats.cached_tokens},
         "speculation": {
             "mean_acceptance_length": stats.mean_acceptance_length,
             "draft_acceptance_rate": stats.acceptance_rate if stats.drafted else None,

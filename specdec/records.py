@@ -14,6 +14,7 @@ Outcome = Literal["accepted", "rejected", "discarded"]
 Source = Literal["accepted", "recovered", "bonus", "plain"]
 FinishReason = Literal["eos", "stop", "length", "context", "cancelled"]
 Exactness = Literal["bitwise", "near-ties", "off"]
+Breaking = Literal["closed", "half-open", "open"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +64,11 @@ class Proposal:
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """First record of a run: what was asked, and what is really in force."""
+    """First record of a run: what was asked, and what is really in force.
+
+    `breaker` is the state of the circuit breaker around the drafter: "open" where nothing is drafted because of it,
+    "half-open" where this run is the trial. `note` says why.
+    """
 
     target: str
     drafter: str
@@ -72,6 +77,7 @@ class Started:
     exactness: Exactness
     settings: Mapping[str, Any]
     note: str = ""
+    breaker: Breaking = "closed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +87,8 @@ class Round:
     `tokens` are emitted by this round, in order: the accepted drafts, then the one the target sampled (absent where
     the run ended inside the accepted drafts). `text` is what became readable: it lags `tokens` where a character or
     a possible stop string is still unfinished. `prefill_s` is non-zero in the first round only. `fault` says why the
-    drafter failed, where it did. `last`: only `Finished` follows.
+    drafter failed, where it did; `paused` why nothing is drafted from here on, where the circuit breaker opened.
+    `last`: only `Finished` follows.
     """
 
     index: int
@@ -96,6 +103,7 @@ class Round:
     prefill_s: float = 0.0
     fault: str = ""
     last: bool = False
+    paused: str = ""
 
     @property
     def accepted(self) -> int:

@@ -18,22 +18,17 @@ def weight_bytes(model: Model) -> int:
 
 
 class ModelStore:
-    """Models by name, loaded once and dropped when others need the room. Loading is one at a time.
-
-    `on_evict` is called with a model's name before it is dropped: whoever holds on to it must let go.
-    """
+    """Models by name, loaded once and dropped when others need the room. Loading is one at a time."""
 
     def __init__(
         self,
         loader: Loader,
         budget: int,
         size_of: Callable[[Model], int] = weight_bytes,
-        on_evict: Callable[[str], None] = lambda name: None,
     ) -> None:
         self._loader = loader
         self._budget = budget
         self._size_of = size_of
-        self._on_evict = on_evict
         self._lock = threading.RLock()
         self._kept: OrderedDict[str, Model] = OrderedDict()
 
@@ -88,7 +83,6 @@ class ModelStore:
         idle = [name for name in self._kept if name not in keep]
         gone = 0
         while gone < len(idle) and needed():
-            self._on_evict(idle[gone])
             del self._kept[idle[gone]]
             gone += 1
         return gone > 0

@@ -29,6 +29,8 @@ class Settings:
     Of the circuit breaker around each drafter: breaker_failures: failures in a row that open it. breaker_wait_seconds:
     how long it then stays open, until one request is let through on trial. breaker_call_seconds: longest that a
     drafter may take to answer, for each 128 tokens that it has to read; whoever takes longer is not waited for.
+    breaker_losing: times the speed of plain decoding below which drafting is paused where nobody chose a lookahead, 0
+    for never.
 
     Of the HTTP API alone: max_wait_seconds: longest a request may wait for its turn. requests_per_minute: of one
     client (network address), 0 for any number. api_key: what clients must show, empty for nothing.
@@ -44,6 +46,7 @@ class Settings:
     breaker_failures: int = 5
     breaker_wait_seconds: float = 30.0
     breaker_call_seconds: float = 5.0
+    breaker_losing: float = 0.85
     max_wait_seconds: float = 60.0
     requests_per_minute: int = 120
     api_key: str = field(default="", repr=False)
@@ -60,6 +63,7 @@ class Settings:
         require_int("breaker_failures", self.breaker_failures, 1, 1_000)
         require_number("breaker_wait_seconds", self.breaker_wait_seconds, 0.001, 86_400)
         require_number("breaker_call_seconds", self.breaker_call_seconds, 0.001, 86_400)
+        require_number("breaker_losing", self.breaker_losing, 0.0, 1.0)
         require_number("max_wait_seconds", self.max_wait_seconds, 0.0, 86_400)
         require_int("requests_per_minute", self.requests_per_minute, 0, 1_000_000)
 

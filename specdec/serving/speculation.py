@@ -21,7 +21,6 @@ from specdec.serving.settings import Settings
 
 T = TypeVar("T")
 EVIDENCE = 32  # rounds before drafting may be said to lose
-LOSING = 0.85  # times the speed of plain decoding: what is slower than this loses
 STUCK = "an earlier call of the drafter has not come back"
 log = logging.getLogger(__name__)
 
@@ -43,6 +42,7 @@ class Guard:
         self.timings = Timings()
         self.wait_s = settings.breaker_wait_seconds
         self.call_s = settings.breaker_call_seconds
+        self.losing = settings.breaker_losing
         self.helper = Helper()
         self.faults = Breaker(settings.breaker_failures, self.wait_s, clock)
         self.losses = Breaker(1, self.wait_s, clock)
@@ -179,7 +179,7 @@ class Watch:
             return
         self._guard.learn(step, (len(step.proposals) or self._lookahead) if asked else 0)
         times = self._guard.gain(self._lookahead) if asked and len(self._passes) > 1 else None
-        if times is not None and times < LOSING:
+        if times is not None and times < self._guard.losing:
             self._passes[1].fail(f"it was {times:.2f} times as fast as plain decoding")
             self._guard.start_anew()
         elif times is not None:

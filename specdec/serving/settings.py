@@ -43,13 +43,13 @@ class Settings:
     model_memory_mb: int = 8_000
     threads: int = 0
     bring: str = "any"
+    max_wait_seconds: float = 60.0
+    requests_per_minute: int = 120
+    api_key: str = field(default="", repr=False)
     breaker_failures: int = 5
     breaker_wait_seconds: float = 30.0
     breaker_call_seconds: float = 5.0
     breaker_losing: float = 0.85
-    max_wait_seconds: float = 60.0
-    requests_per_minute: int = 120
-    api_key: str = field(default="", repr=False)
 
     def __post_init__(self) -> None:
         require_int("max_new_tokens", self.max_new_tokens, 1, LIMITS.max_new_tokens)

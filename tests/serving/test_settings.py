@@ -25,9 +25,13 @@ def test_every_setting_can_be_set():
             "SPECDEC_MAX_WAIT_SECONDS": "1.5",
             "SPECDEC_REQUESTS_PER_MINUTE": "0",
             "SPECDEC_API_KEY": "key",
+            "SPECDEC_BREAKER_FAILURES": "3",
+            "SPECDEC_BREAKER_WAIT_SECONDS": "7",
+            "SPECDEC_BREAKER_CALL_SECONDS": "0.5",
+            "SPECDEC_BREAKER_LOSING": "0",
         }
     )
-    assert settings == Settings(64, 100, 2.5, 0, 500, 2, "known", 1.5, 0, "key")
+    assert settings == Settings(64, 100, 2.5, 0, 500, 2, "known", 1.5, 0, "key", 3, 7.0, 0.5, 0.0)
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ Outcome = Literal["accepted", "rejected", "discarded"]
 Source = Literal["accepted", "recovered", "bonus", "plain"]
 FinishReason = Literal["eos", "stop", "length", "context", "cancelled"]
 Exactness = Literal["bitwise", "near-ties", "off"]
+Breaking = Literal["closed", "half-open", "open"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +64,11 @@ class Proposal:
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """First record of a run: what was asked, and what is really in force."""
+    """First record of a run: what was asked, and what is really in force.
+
+    `breaker` is the state of the circuit breaker around the drafter: "open" where nothing is drafted because of it,
+    "half-open" where this run is the trial. `note` says why.
+    """
 
     target: str
     drafter: str
@@ -72,6 +77,7 @@ class Started:
     exactness: Exactness
     settings: Mapping[str, Any]
     note: str = ""
+    breaker: Breaking = "closed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +88,8 @@ class Round:
     the run ended inside the accepted drafts). `text` is what became readable: it lags `tokens` where a character or
     a possible stop string is still unfinished. `prefill_s` is non-zero in the first round only, and so is
     `cached_tokens`: tokens of the prompt that the target did not have to read, because a prefix cache had them. `fault`
-    says why the drafter failed, where it did. `last`: only `Finished` follows.
+    says why the drafter failed, where it did; `paused` why nothing is drafted from here on, where the circuit breaker
+    opened. `last`: only `Finished` follows.
     """
 
     index: int
@@ -98,6 +105,7 @@ class Round:
     fault: str = ""
     last: bool = False
     cached_tokens: int = 0
+    paused: str = ""
 
     @property
     def accepted(self) -> int:

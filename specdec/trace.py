@@ -19,7 +19,7 @@ T = TypeVar("T")
 _HINTS: dict[type, dict[str, Any]] = {
     kind: get_type_hints(kind) for kind in (Started, Round, Finished, Token, Proposal, Candidate)
 }
-_ON_REQUEST = {"top", "target_top", "draft_top", "cached_tokens"}  # not written where nobody asked for them
+_SELDOM = {"top", "target_top", "draft_top", "cached_tokens", "paused"}  # not written where they are empty
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ class Trace:
             "stats": dict(self.measurements) | self.stats.to_dict(),
             "measurements": dict(self.measurements),
             **started,
-            "rounds": [asdict(step, dict_factory=_without_unasked) for step in self.rounds],
+            "rounds": [asdict(step, dict_factory=_without_empty) for step in self.rounds],
         }
 
     def to_json(self, indent: int | None = None) -> str:
@@ -99,8 +99,8 @@ class Trace:
         return cls(started, rounds, _build(Finished, renamed, "trace"), _numbers(data.get("measurements", {})))
 
 
-def _without_unasked(items: list[tuple[str, Any]]) -> dict[str, Any]:
-    return {name: value for name, value in items if value or name not in _ON_REQUEST}
+def _without_empty(items: list[tuple[str, Any]]) -> dict[str, Any]:
+    return {name: value for name, value in items if value or name not in _SELDOM}
 
 
 def _refuse(constant: str) -> None:

@@ -25,9 +25,9 @@ SIDEWAYS = {  # within a layer
     ("cli", "training"),
 }
 THIRD_PARTY = {  # beside NumPy; whoever is not named here has nothing but NumPy
-    "checkpoints": {"gguf", "huggingface_hub", "jinja2", "safetensors", "tokenizers", "tqdm"},
+    "checkpoints": {"gguf", "huggingface_hub", "jinja2", "safetensors", "tenacity", "tokenizers", "tqdm"},
     "tokenizer": {"jinja2", "tokenizers"},
-    "serving": {"anyio", "fastapi", "pydantic", "starlette", "tenacity", "uvicorn"},
+    "serving": {"anyio", "fastapi", "pydantic", "starlette", "uvicorn"},
     "telemetry": {"opentelemetry", "prometheus_client"},
     "ui": {"fastapi", "gradio", "plotly", "starlette", "uvicorn"},
     "bench": {"jinja2", "llama_cpp", "plotly", "rich", "torch", "transformers"},

@@ -1,6 +1,7 @@
 """A trace survives JSON, and what is no trace is refused by name."""
 
 import json
+from dataclasses import replace
 from typing import Any, get_args
 
 import pytest
@@ -257,3 +258,16 @@ def leaves(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     inner = [found for key, item in items for found in leaves(item, (*path, key))]
     return inner + ([path] if path else [])
+
+
+def test_older_traces_load_and_a_paused_round_comes_back():
+    """A file without the breaker's fields is read as closed; with them they come back, and empty ones take no room."""
+    data = Trace.collect(RUN).to_dict()
+    assert data.pop("breaker") == "closed"
+    trace = Trace.from_json(json.dumps(data))
+    assert trace.started.breaker == "closed"
+    assert "paused" not in trace.to_json()
+    steps = (replace(trace.rounds[0], paused="drafting is paused"), *trace.rounds[1:])
+    paused = replace(trace, started=replace(trace.started, breaker="half-open"), rounds=steps)
+    again = Trace.from_json(paused.to_json())
+    assert (again.started.breaker, again.rounds[0].paused) == ("half-open", "drafting is paused")

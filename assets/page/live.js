@@ -134,8 +134,12 @@ class Panel {
     this.say("running", "Generating …");
   }
 
-  round({ n, chips, figures, points, seconds, fault }) {
+  round({ n, chips, figures, points, seconds, fault, paused }) {
     if (fault) this.about.textContent = `${this.inForce} · round ${n + 1} had no drafts: ${fault}`;
+    if (paused) {
+      this.about.textContent = `${this.inForce} · after round ${n + 1} ${paused}`;
+      this.say("running", "Drafting is paused, the target goes on alone …");
+    }
     this.tokens.add(n, chips);
     this.charts.add({ n, points, seconds });
     this.figures(figures);

@@ -12,6 +12,7 @@ from typing import Any
 
 from specdec.checkpoints.extras import optional
 from specdec.checkpoints.files import ModelFolder
+from specdec.checkpoints.patience import patience
 from specdec.checkpoints.progress import Progress
 from specdec.checkpoints.safetensors_file import INDEX, SINGLE, shard_names
 from specdec.errors import LoadError, NotFoundError, UnsupportedError
@@ -57,10 +58,11 @@ def download(repository: str, progress: Progress | None = None) -> Path:
 def _fetched(repository: str, files: Sequence[str], progress: Progress | None) -> Path:
     """The repository's folder with those of the files that there are; what goes wrong is told in one sentence."""
     errors: Any = optional("huggingface_hub.errors")
-    failures: list[BaseException] = []
-    bars = {} if progress is None else {"tqdm_class": _bars(repository, progress, failures)}
+    report = _Report(repository, progress)
+    patiently = patience(report.repeat)
+    bars = {} if progress is None else {"tqdm_class": _bars(report)}
     try:
-        return Path(_snapshot(repository, files, **bars))
+        return Path(patiently(lambda: _snapshot(repository, files, **bars)))
     except errors.GatedRepoError as error:
         raise NotFoundError(
             f"{repository} asks for its terms to be accepted on the Hub first, and for HF_TOKEN"
@@ -70,8 +72,8 @@ def _fetched(repository: str, files: Sequence[str], progress: Progress | None) -
     except errors.LocalEntryNotFoundError as error:
         raise NotFoundError(f"{repository} is not on this machine, and the Hugging Face Hub is out of reach") from error
     except Exception as error:
-        if failures:
-            raise failures[0] from None
+        if report.failure:
+            raise report.failure from None
         reason = (str(error) or type(error).__name__).splitlines()[0][:200]
         raise NotFoundError(f"{repository} could not be downloaded: {reason}") from error
 
@@ -100,11 +102,31 @@ def _is_whole(path: Path) -> bool:
     return True
 
 
-def _bars(repository: str, progress: Progress, failures: list[BaseException]) -> type[Any]:
-    """A progress bar that draws nothing and reports the bytes of the whole download.
+class _Report:
+    """Tells `progress` of one repository. What that raises, to cancel for instance, is kept in `failure`."""
 
-    What `progress` raises, to cancel for instance, ends the download and is kept in `failures`.
-    """
+    def __init__(self, repository: str, progress: Progress | None) -> None:
+        self._repository = repository
+        self._progress = progress
+        self._last = (0, 1)
+        self.failure: BaseException | None = None
+
+    def __call__(self, done: int, total: int) -> None:
+        self._last = done, total
+        self.repeat()
+
+    def repeat(self) -> None:
+        """Tell the same as last time."""
+        try:
+            if self._progress:
+                self._progress(self._repository, *self._last)
+        except BaseException as error:
+            self.failure = error
+            raise
+
+
+def _bars(report: _Report) -> type[Any]:
+    """A progress bar that draws nothing and reports the bytes of the whole download; what `report` raises ends it."""
     tqdm: Any = optional("tqdm").tqdm
 
     class Bar(tqdm):  # type: ignore[misc]
@@ -115,12 +137,8 @@ def _bars(repository: str, progress: Progress, failures: list[BaseException]) ->
 
         def update(self, n: float | None = 1) -> bool | None:
             changed: bool | None = super().update(n)
-            try:
-                if self.unit == "B" and self.total:
-                    progress(repository, int(min(self.n, self.total)), int(self.total))
-            except BaseException as error:
-                failures.append(error)
-                raise
+            if self.unit == "B" and self.total:
+                report(int(min(self.n, self.total)), int(self.total))
             return changed
 
     return Bar

@@ -41,14 +41,14 @@ class Drafting:
     @property
     def cache_length(self) -> int | None:
         """Tokens in the draft's cache; None where there is no cache or no drafter."""
-        return self._ask(lambda session: session.cache_length, None)
+        return self._ask(lambda session: _whole(session.cache_length), None)
 
     def room(self, length: int) -> int:
         """How many drafts may follow a text of `length` tokens, as far as the drafter is concerned."""
         if self._session is None:
             return 0
         full: int | None = length  # no room where the session cannot say
-        context = self._ask(lambda session: session.context_length, full)
+        context = self._ask(lambda session: _whole(session.context_length), full)
         return LIMITS.max_speculative_tokens if context is None else max(0, context - length)
 
     def prefill(self, prompt: Sequence[int], reader: Reader = COLD) -> None:
@@ -97,10 +97,16 @@ class Drafting:
         return Drafts(tokens, draft.q)
 
 
+def _whole(length: int | None) -> int | None:
+    return None if length is None else operator.index(length)
+
+
 def check_q(q: Floats, tokens: Sequence[int], vocab_size: int) -> None:
     """Raise ValueError unless the rows of `q` are distributions that the drafts can have been drawn from."""
     if q.shape != (len(tokens), vocab_size):
         raise ValueError(f"q has shape {q.shape}, not {(len(tokens), vocab_size)}")
+    if q.dtype.kind != "f":
+        raise ValueError(f"q is made of {q.dtype}, not of floating-point numbers")
     if q.min() < 0 or not all(abs(total - 1) <= _SLACK for total in q.sum(axis=-1).tolist()):
         raise ValueError("a row of q is no distribution")
     if not all(q.item(i, token) > 0 for i, token in enumerate(tokens)):

@@ -25,12 +25,15 @@ from specdec.trace import Trace
 
 
 class Engine:
-    """A target and, where there is one, a drafter. Between requests it remembers how long passes take, and no more."""
+    """A target and, where there is one, a drafter. Between requests it remembers how long passes take, and no more.
 
-    def __init__(self, target: Model, drafter: Drafter | None = None) -> None:
+    Engines of the same two may share these `timings`.
+    """
+
+    def __init__(self, target: Model, drafter: Drafter | None = None, timings: Timings | None = None) -> None:
         self.target = target
         self.drafter = drafter
-        self._timings = Timings()
+        self._timings = timings or Timings()
 
     def stream(
         self,

@@ -110,12 +110,31 @@ class Acceptance:
         return np.concatenate([_ONE, 1 + stands.cumsum()])
 
 
+class Worth:
+    """What drafting is worth on this machine: what rounds cost, and how many tokens they bring."""
+
+    def __init__(self, timings: Timings) -> None:
+        self._timings = timings
+        self._acceptance = Acceptance()
+
+    def observe(self, step: Round, asked: int) -> None:
+        """Learn from a round that asked for so many drafts; 0 where what its drafting cost is nothing to go by."""
+        self._timings.observe_pass(len(step.proposals) + 1, step.verify_s + step.sample_s)
+        if asked:
+            self._timings.observe_draft(step.draft_s / asked)
+        self._acceptance.observe(step.accepted, step.rejected)
+
+    def rates(self) -> NDArray[np.float64]:
+        """Expected tokens per second for k = 0 … K_MAX; any number of passes must have been measured."""
+        return self._acceptance.expected_tokens() / np.maximum(self._timings.costs(), 1e-9)
+
+
 class Auto:
     """The k with the best expected tokens per second; now and then another one, to see whether things changed."""
 
     def __init__(self, timings: Timings) -> None:
         self._timings = timings
-        self._acceptance = Acceptance()
+        self._worth = Worth(timings)
         self._asked = 0
         self._rounds = 0
         self._last_used = [0] * (K_MAX + 1)
@@ -131,17 +150,12 @@ class Auto:
 
     def observe(self, step: Round, *, caught_up: bool) -> None:
         """Learn times and acceptance from a round."""
-        if step.fault:
-            return
-        drafted = len(step.proposals)
-        self._timings.observe_pass(drafted + 1, step.verify_s + step.sample_s)
-        if self._asked and caught_up:
-            self._timings.observe_draft(step.draft_s / self._asked)
-        self._acceptance.observe(step.accepted, step.rejected)
+        if not step.fault:
+            self._worth.observe(step, self._asked if caught_up else 0)
 
     def rates(self) -> NDArray[np.float64]:
         """Expected tokens per second for k = 0 … K_MAX."""
-        return self._acceptance.expected_tokens() / np.maximum(self._timings.costs(), 1e-9)
+        return self._worth.rates()
 
     def _choose(self, room: int) -> int:
         unmeasured = [k for k in _FIRST_KS if k <= room and k + 1 not in self._timings.passes]

@@ -136,13 +136,14 @@ def _start(
     try:
         session = drafter.start(target, params, seed, prompt_length + budget)
         context = session.context_length
+        full = context is not None and operator.index(context) <= prompt_length
     except VocabularyError:
         raise
     except Exception as error:
         return None, f"plain decoding: the drafter could not start: {type(error).__name__}: {str(error)[:200]}"
     if context is None or context >= prompt_length + budget:
         return session, ""
-    if context <= prompt_length:
+    if full:
         return None, f"plain decoding: the prompt's {prompt_length} tokens fill {drafter.name}'s context of {context}"
     return session, f"drafts end where the text reaches {drafter.name}'s context of {context} tokens"
 

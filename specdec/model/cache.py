@@ -58,7 +58,7 @@ class KVCache:
     def bytes_of(self, count: int) -> int:
         """Bytes of a copy of `count` tokens."""
         layers, heads, dim, _ = self.keys.shape
-        return layers * heads * (dim + self.values.shape[-1]) * count * self.keys.itemsize
+        return int(layers * heads * (dim + self.values.shape[-1]) * count * self.keys.itemsize)
 
     def append(self, keys: F32, values: F32) -> None:
         """Take in what `copy` gave, behind what is held; CacheError where it does not fit."""

@@ -19,7 +19,9 @@ from specdec.records import Finished, FinishReason, Record, Round, Started
 from specdec.serving.bringing import Bringing
 from specdec.serving.catalogue import Offer
 from specdec.serving.gate import Gate, Ticket
+from specdec.serving.guard import GuardedDrafter
 from specdec.serving.settings import Settings
+from specdec.serving.speculation import Drafting, Guard, Watch
 from specdec.serving.store import Loader, ModelStore
 
 Cancelled = Callable[[], bool]
@@ -63,7 +65,7 @@ class Service:
     `loader` turns a name into a model (default: `specdec.checkpoints.load_model`). `offers` are the models that
     requests may use; None allows whatever the loader finds, which is right for a user's own command line only. Models
     that `bringing` fetches join them. `ready` once it is warmed up. All runs but the warm-up's pass through `observe`.
-    `prefixes` are the prompts that were read before.
+    `prefixes` are the prompts that were read before. `clock` is the circuit breakers', in seconds.
     """
 
     def __init__(
@@ -71,7 +73,9 @@ class Service:
         settings: Settings | None = None,
         loader: Loader | None = None,
         offers: Sequence[Offer] | None = None,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        self._clock = clock
         self.settings = settings or Settings()
         self._offers = () if offers is None else tuple(offers)
         self._anything = offers is None
@@ -79,7 +83,7 @@ class Service:
         self.ready = False
         self.observe: Callable[[GenerationRequest, Records], Records] = unobserved
         self._gate = Gate(self.settings.queue_limit)
-        self._engines: dict[tuple[str, str], Engine] = {}
+        self._guards: dict[tuple[str, str], Guard] = {}
         self.prefixes = PrefixCache(self.settings.prefix_cache_mb * 1_000_000)
         self._store = ModelStore(loader or self._load, self.settings.model_memory_mb * 1_000_000, on_evict=self._forget)
         self.bringing = Bringing(self.settings.bring, self.add, lambda: self._store.held_bytes)
@@ -150,31 +154,52 @@ class Service:
                 if cancelled():
                     yield Finished("cancelled", (), "")
                     return
-            engine, prompt = self.engine(request)
+            engine, prompt, watch = self._prepared(request)
             reader = self.prefixes if request.reuse and self.settings.prefix_cache_mb else COLD
-            run = engine.stream(prompt, request.params, request.speculation, reader)
-            yield from _watched(run, request.prompt, engine.target.tokenizer, cancelled, self.settings.max_seconds)
+            run = engine.stream(prompt, request.params, watch.allowed(request.speculation), reader)
+            codec, seconds = engine.target.tokenizer, self.settings.max_seconds
+            yield from _watched(watch.follow(run), request.prompt, codec, cancelled, seconds)
 
     def engine(self, request: GenerationRequest) -> tuple[Engine, str | list[int]]:
-        """What runs a request: the engine of its pair, and the prompt as it is fed to it; errors as in `stream`.
+        """What runs a request: an engine, and the prompt as it is fed to it; errors as in `stream`.
 
         For callers whose turn it is in the line, and for no longer than that: nobody else may use it meanwhile.
+        RequestError where the request is for drafts and the circuit breaker is not closed.
         """
-        engine = self._engine(request.target, request.draft)
-        return engine, _templated(engine.target, request) if request.chat else request.prompt
+        engine, prompt, watch = self._prepared(request)
+        if watch.state != "closed":
+            watch.close()
+            raise RequestError(f"drafting is paused, because {watch.reason}: try again in a moment")
+        return engine, prompt
 
-    def _engine(self, target: str, draft: str) -> Engine:
-        """The engine of a pair, the same one each time, because it remembers how long the pair's passes take."""
+    @property
+    def drafting(self) -> tuple[Drafting, ...]:
+        """The circuit breakers of all pairs that were asked for so far."""
+        return tuple(
+            Drafting(*pair, guard.faults.condition, guard.losses.condition)
+            for pair, guard in list(self._guards.items())
+            if pair[1] != "none"
+        )
+
+    def _prepared(self, request: GenerationRequest) -> tuple[Engine, str | list[int], Watch]:
+        """An engine over the pair's models, the prompt as it is fed, and the watch over the run."""
+        target, draft = pair = request.target, request.draft
         models = self._store.get_all(target, *(() if draft in NO_MODEL_DRAFTS else (draft,)))
-        engine = self._engines.get((target, draft))
-        if engine is None:
-            engine = self._engines[target, draft] = Engine(models[0], _drafter(draft, *models[1:]))
-        return engine
+        prompt = _templated(models[0], request) if request.chat else request.prompt
+        guard = self._guard(pair)
+        drafter = _drafter(draft, *models[1:])
+        watch = guard.watch(0 if drafter is None else request.speculation.num_speculative_tokens)
+        guarded = None if drafter is None else GuardedDrafter(drafter, watch)
+        return Engine(models[0], guarded, guard.timings), prompt, watch
 
     def _forget(self, evicted: str, model: Model) -> None:
-        """Drop the engines that would keep a model alive which the store lets go, and what it has read."""
+        """Drop what a model has read when the store lets it go."""
         self.prefixes.forget(model.network)
-        self._engines = {pair: engine for pair, engine in self._engines.items() if evicted not in pair}
+
+    def _guard(self, pair: tuple[str, str]) -> Guard:
+        """What is remembered of a pair, the same one each time, however often its models come and go."""
+        with self._changing:
+            return self._guards.setdefault(pair, Guard(self.settings, self._clock))
 
     def _load(self, name: str) -> Model:
         from specdec.checkpoints import load_model

@@ -27,6 +27,12 @@ class Settings:
     threads of the arithmetic, 0 for the engine's own choice. bring: which models visitors may have fetched: none
     ("off"), those that the project knows by name ("known"), or whatever the Hub or this machine has ("any").
 
+    Of the circuit breaker around each drafter: breaker_failures: failures in a row that open it. breaker_wait_seconds:
+    how long it then stays open, until one request is let through on trial. breaker_call_seconds: longest that a
+    drafter may take to answer, for each 128 tokens that it has to read; whoever takes longer is not waited for.
+    breaker_losing: times the speed of plain decoding below which drafting is paused where nobody chose a lookahead, 0
+    for never.
+
     Of the HTTP API alone: max_wait_seconds: longest a request may wait for its turn. requests_per_minute: of one
     client (network address), 0 for any number. prefix_cache_mb: keys and values of earlier prompts kept for the next
     ones, in units of 10⁶ bytes, 0 for none. api_key: what clients must show, empty for nothing. telemetry: whether
@@ -45,6 +51,10 @@ class Settings:
     prefix_cache_mb: int = 256
     api_key: str = field(default="", repr=False)
     telemetry: str = "off"
+    breaker_failures: int = 5
+    breaker_wait_seconds: float = 30.0
+    breaker_call_seconds: float = 5.0
+    breaker_losing: float = 0.85
 
     def __post_init__(self) -> None:
         require_int("max_new_tokens", self.max_new_tokens, 1, LIMITS.max_new_tokens)
@@ -57,6 +67,10 @@ class Settings:
             raise ConfigError(f"bring must be one of {', '.join(BRING)}, not {self.bring!r}")
         if self.telemetry not in TELEMETRY:
             raise ConfigError(f"telemetry must be one of {', '.join(TELEMETRY)}, not {self.telemetry!r}")
+        require_int("breaker_failures", self.breaker_failures, 1, 1_000)
+        require_number("breaker_wait_seconds", self.breaker_wait_seconds, 0.001, 86_400)
+        require_number("breaker_call_seconds", self.breaker_call_seconds, 0.001, 86_400)
+        require_number("breaker_losing", self.breaker_losing, 0.0, 1.0)
         require_number("max_wait_seconds", self.max_wait_seconds, 0.0, 86_400)
         require_int("requests_per_minute", self.requests_per_minute, 0, 1_000_000)
         require_int("prefix_cache_mb", self.prefix_cache_mb, 0, 1_000_000)

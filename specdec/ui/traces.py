@@ -18,6 +18,7 @@ from specdec.ui.view import fold, line, reason_of
 MAX_BYTES = 2_000_000
 MAX_SECONDS = 1e6
 SHORTEST_S = 1e-12
+PAUSED = " Drafting is paused for a while: the line below the answer says why."
 SAMPLING = ("temperature", "top_k", "max_tokens")  # what the page says of a run depends on these
 
 
@@ -34,7 +35,16 @@ def ending(
     if isinstance(records[0], Started):
         yield line("trace", text=Trace.collect(records, measurements).to_json())
     if isinstance(records[-1], Finished):
-        yield line("end", reason=records[-1].reason, text=reason_of(records[-1], request, meter.stats))
+        why = reason_of(records[-1], request, meter.stats)
+        yield line("end", reason=records[-1].reason, text=f"{why}{PAUSED if _is_paused(records) else ''}")
+
+
+def _is_paused(records: Iterable[Record]) -> bool:
+    """Whether the circuit breaker had a run go on, or all of it be, without drafts."""
+    return any(
+        record.paused if isinstance(record, Round) else isinstance(record, Started) and record.breaker == "open"
+        for record in records
+    )
 
 
 def retold(

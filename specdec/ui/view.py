@@ -69,7 +69,7 @@ def _round(step: Round, meter: Meter, names: Laws, told: dict[str, str]) -> dict
     told.update(fresh)
     said = {"n": step.index, "chips": chips(step, names), "figures": fresh, "points": meter.points(step)}
     said["seconds"] = [short(seconds) for seconds in (step.draft_s, step.verify_s, step.sample_s)]
-    return said | ({"fault": step.fault} if step.fault else {})
+    return said | {name: text for name in ("fault", "paused") if (text := getattr(step, name))}
 
 
 def line(event: str, **values: Any) -> str:

@@ -26,12 +26,16 @@ class Hub:
         self.files = dict(files)
         self.requests: list[str] = []
         self.endpoint = ""
+        self.refusals = 0  # so many requests are answered with 503
         self.held: dict[str, threading.Event] = {}  # bodies of these files wait for their event
 
     def answer(self, path: str) -> tuple[int, dict[str, str], bytes]:
         """Status, headers, body."""
         path = path.partition("?")[0]
         self.requests.append(path)
+        if self.refusals:
+            self.refusals -= 1
+            return 503, {}, b""
         api = f"/api/models/{self.repository}"
         if path in (api, f"{api}/revision/main"):
             siblings = [{"rfilename": name} for name in self.files]

@@ -2,7 +2,7 @@
 
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -78,6 +78,55 @@ def test_a_download_can_be_cancelled(hub: Hub) -> None:
     with pytest.raises(Cancelled):
         fetch("toys/llama", cancel)
     assert cached("toys/llama") is None
+
+
+@pytest.fixture
+def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """Seconds that were waited between attempts, in no time."""
+    waits: list[float] = []
+
+    def wait(seconds: float, look: Callable[[], object]) -> None:
+        waits.append(seconds)
+        look()
+
+    monkeypatch.setattr("specdec.checkpoints.patience._wait", wait)
+    return waits
+
+
+def test_what_may_pass_is_tried_again(hub: Hub, waits: list[float]) -> None:
+    """A Hub that is down for two requests: the third attempt brings the model, after two short waits by chance."""
+    hub.refusals = 2
+    assert fetch("toys/llama").name == COMMIT
+    assert len(waits) == 2
+    assert 0 <= waits[0] <= 0.5
+    assert 0 <= waits[1] <= 1.0
+
+
+def test_three_attempts_are_enough(hub: Hub, waits: list[float]) -> None:
+    """One that stays down gets three requests, no more."""
+    hub.refusals = 100
+    with pytest.raises(NotFoundError, match="out of reach"):
+        fetch("toys/llama")
+    assert (len(hub.requests), len(waits)) == (3, 2)
+
+
+def test_what_will_not_pass_is_not_tried_again(hub: Hub, waits: list[float]) -> None:
+    """A model that does not exist is asked for once."""
+    with pytest.raises(NotFoundError):
+        fetch("toys/other")
+    assert waits == []
+
+
+def test_a_wait_can_be_cancelled(hub: Hub) -> None:
+    """Between two attempts as well; the caller gets its own exception."""
+    hub.refusals = 100
+
+    def cancel(what: str, done: int, total: int) -> None:
+        raise InterruptedError("enough")
+
+    with pytest.raises(InterruptedError, match="enough"):
+        fetch("toys/llama", cancel)
+    assert len(hub.requests) == 1
 
 
 def test_a_second_fetch_asks_nobody(hub: Hub) -> None:

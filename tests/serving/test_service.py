@@ -262,20 +262,21 @@ def test_warming_up_leaves_both_models_ready(service: Service):
     assert is_free(service)
 
 
-def test_an_engine_is_kept_as_long_as_its_models_are():
-    """The same pair gets the same engine (it knows its machine by then); with the models goes the engine."""
+def test_what_a_pair_learnt_outlives_its_models():
+    """The same pair keeps its measurements and breakers, and no model is kept alive by them once the store drops it."""
     service = Service(loader=load_toy)
     sizes = {"target": 1, "draft": 1, "other": 8_000}
-    service._store = ModelStore(load_toy, 8_000, lambda model: sizes[model.name], service._forget)
-    first = service._engine("target", "draft")
-    assert service._engine("target", "draft") is first
-    assert service._engine("target", "none") is not first
-    kept = weakref.ref(first)
-    del first
-    service._engine("other", "none")
+    service._store = ModelStore(load_toy, 8_000, lambda model: sizes[model.name])
+    end(service.stream(ask(draft="draft", tokens=20)))
+    known = service._guard(("target", "draft"))
+    assert known.timings.passes
+    kept = weakref.ref(service._store.get("draft"))
+    end(service.stream(GenerationRequest("#0", "other", params=SamplingParams(max_tokens=2))))
     gc.collect()
     assert kept() is None
-    assert list(service._engines) == [("other", "none")]
+    end(service.stream(ask(draft="draft", tokens=20)))
+    assert service._guard(("target", "draft")) is known
+    assert service._guard(("target", "none")) is not known
 
 
 @pytest.mark.parametrize(("params", "reason"), [({"stop": (" three",)}, "stop"), ({"stop_token_ids": (3,)}, "stop")])

@@ -27,9 +27,13 @@ def test_every_setting_can_be_set():
             "SPECDEC_PREFIX_CACHE_MB": "64",
             "SPECDEC_API_KEY": "key",
             "SPECDEC_TELEMETRY": "on",
+            "SPECDEC_BREAKER_FAILURES": "3",
+            "SPECDEC_BREAKER_WAIT_SECONDS": "7",
+            "SPECDEC_BREAKER_CALL_SECONDS": "0.5",
+            "SPECDEC_BREAKER_LOSING": "0",
         }
     )
-    assert settings == Settings(64, 100, 2.5, 0, 500, 2, "known", 1.5, 0, 64, "key", "on")
+    assert settings == Settings(64, 100, 2.5, 0, 500, 2, "known", 1.5, 0, 64, "key", "on", 3, 7.0, 0.5, 0.0)
 
 
 @pytest.mark.parametrize(

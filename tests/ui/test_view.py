@@ -12,6 +12,7 @@ from specdec.records import Candidate, Finished, FinishReason, Proposal, Record,
 from specdec.serving import GenerationRequest
 from specdec.ui import view
 from specdec.ui.meter import Meter
+from specdec.ui.traces import ending
 
 STARTED = Started("big", "small", (1, 2, 3), 7, "bitwise", {"temperature": 0.8}, note="")
 REQUEST = GenerationRequest("Once", "big", "small", params=SamplingParams(max_tokens=9))
@@ -224,3 +225,19 @@ def test_a_long_run_stays_small():
 def test_models_are_listed_with_their_size(parameters: int | None, label: str):
     """A name, and how large it is where that is known."""
     assert view.model_label("m", parameters) == label
+
+
+def test_a_breaker_that_opens_is_told_with_its_round_and_at_the_end():
+    """As text, in a line of its own; a run without drafts from its start says so at its end as well."""
+    paused = replace(PLAIN, paused="drafting is paused for 30 s, because <b>it</b>")
+    assert [each.get("paused") for each in told([STARTED, PLAIN, paused])] == [None, None, paused.paused]
+    end = Finished("cancelled", (), "")
+    for records, said in (
+        ([STARTED, PLAIN, end], False),
+        ([STARTED, paused, end], True),
+        ([replace(STARTED, breaker="half-open"), PLAIN, end], False),
+        ([replace(STARTED, breaker="open"), PLAIN, end], True),
+    ):
+        *_, last = ending(records, REQUEST, Meter(), {})
+        assert json.loads(last)["text"].startswith("Stopped.")
+        assert ("Drafting is paused" in last) == said

@@ -1,6 +1,7 @@
-"""The real page over toy models, as a program: `python -m tests.ui.toy_server PORT slow|hostile`.
+"""The real page over toy models, as a program: `python -m tests.ui.toy_server PORT slow|hostile|broken`.
 
-"slow" takes 40 ms for each pass of the target, so that there is time to stop it; "hostile" speaks in attacks.
+"slow" takes 40 ms for each pass of the target, so that there is time to stop it; "hostile" speaks in attacks; of
+"broken" the draft fails with every pass.
 """
 
 import sys
@@ -55,11 +56,20 @@ class SlowNetwork(ToyNetwork):
         return super().forward(*arguments, **options)
 
 
-def load(name: str, words: Sequence[str], slow: bool) -> Toy:
-    """A counting target, quick or slow, and a draft that errs on every third token."""
+class BrokenNetwork(ToyNetwork):
+    """A network that fails."""
+
+    def forward(self, *arguments: Any, **options: Any) -> Any:
+        raise RuntimeError("out of memory <img src=x onerror=window.hit=1>")
+
+
+def load(name: str, words: Sequence[str], kind: str) -> Toy:
+    """A counting target, quick or slow, and a draft that errs on every third token, or is broken."""
     model = toy(name, errs=3 if name == "draft" else 0, words=words)
-    if slow and name == "target":
+    if kind == "slow" and name == "target":
         model.network = SlowNetwork(len(words))
+    if kind == "broken" and name == "draft":
+        model.network = BrokenNetwork(len(words))
     return model
 
 
@@ -67,7 +77,7 @@ def main(port: int, kind: str) -> None:
     """Serve until killed."""
     words = HOSTILE if kind == "hostile" else WORDS
     offers = [Offer("target", role="target"), Offer("draft", role="draft")]
-    service = Service(Settings(max_new_tokens=5_000), lambda name: load(name, words, kind == "slow"), offers)
+    service = Service(Settings(max_new_tokens=5_000), lambda name: load(name, words, kind), offers)
     launch(service, "127.0.0.1", port)
 
 

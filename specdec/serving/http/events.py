@@ -44,6 +44,7 @@ def _started(record: Started, model: str) -> dict[str, Any]:
         "seed": record.seed,
         "exactness": record.exactness,
         "note": record.note,
+        "breaker": record.breaker,
         "settings": settings,
     }
 
@@ -54,6 +55,6 @@ def _done(end: Finished, records: list[Record]) -> dict[str, Any]:
         "finish_reason": end.reason,
         "text": end.text,
         "tail": end.tail,
-        "usage": usage(stats, started) if isinstance(started, Started) else None,
+        "usage": usage(records, started) if isinstance(started, Started) else None,
         "stats": stats.to_dict(),
     }

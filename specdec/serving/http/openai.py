@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator
 from dataclasses import dataclass, field
 from typing import Any
 
-from specdec.records import Finished, Record, Round, Started, Stats
+from specdec.records import Finished, Record, Round, Started
 from specdec.serving.http.errors import shutting_down
 from specdec.serving.http.failing import ending_well
 from specdec.serving.http.running import Run
@@ -43,7 +43,7 @@ async def whole(run: Run, shape: Shape, model: str) -> dict[str, Any]:
     started, end = _ends(records)
     steps = [record for record in records if isinstance(record, Round)]
     choice = shape.answer(Said(end.text, steps, end.reason))
-    return Envelope(shape, model).whole(choice, usage=usage(Stats.of(records), started))
+    return Envelope(shape, model).whole(choice, usage=usage(records, started))
 
 
 def _ends(records: list[Record]) -> tuple[Started, Finished]:
@@ -73,5 +73,5 @@ async def chunks(run: Run, shape: Shape, model: str, *, with_usage: bool) -> Asy
     started, end = _ends(records)
     yield envelope.chunk(shape.part(Said(end.tail, reason=end.reason, offset=offset)), **later)
     if with_usage:
-        yield envelope.chunk(usage=usage(Stats.of(records), started))
+        yield envelope.chunk(usage=usage(records, started))
     yield DONE

@@ -1,12 +1,14 @@
 """What a run cost and how speculation went: OpenAI's `usage`, with an object of our own under vLLM's names."""
 
+from collections.abc import Sequence
 from typing import Any
 
-from specdec.records import Started, Stats
+from specdec.records import Record, Round, Started, Stats
 
 
-def usage(stats: Stats, started: Started) -> dict[str, Any]:
+def usage(records: Sequence[Record], started: Started) -> dict[str, Any]:
     """Counts of tokens; rejected drafts are none. Where nothing was drafted there is no acceptance rate."""
+    stats = Stats.of(records)
     return {
         "prompt_tokens": stats.prompt_tokens,
         "completion_tokens": stats.tokens,
@@ -24,5 +26,13 @@ def usage(stats: Stats, started: Started) -> dict[str, Any]:
             "exactness": started.exactness,
             "seed": started.seed,
             "note": started.note,
+            **_breaker(records, started),
         },
     }
+
+
+def _breaker(records: Sequence[Record], started: Started) -> dict[str, Any]:
+    """The circuit breaker's state as the run left it, and why it is not closed; null where it is."""
+    paused = next((record.paused for record in records if isinstance(record, Round) and record.paused), "")
+    state = "open" if paused else started.breaker
+    return {"breaker": state, "reason": None if state == "closed" else paused or started.note}

@@ -20,7 +20,7 @@ from tests.serving.toys import Toy, load_toy, toy
 from tests.source_tree import ROOT
 
 OFFERS = (Offer("target", 7_000_000, "target"), Offer("draft", 400_000, "draft"), Offer("other", None, "target"))
-ANYBODY = Settings(requests_per_minute=0, max_new_tokens=100_000)
+ANYBODY = Settings(requests_per_minute=0, max_new_tokens=100_000, breaker_losing=0.0)  # drafting never pays for toys
 WAIT_S = 60
 
 

@@ -2,8 +2,8 @@
 
 Read in this order: `settings.py`, `gate.py` (who is next), `store.py` and `catalogue.py` (which models are kept,
 which are on offer), `bringing.py` (how more of them arrive), `breaker.py`, `helper.py`, `guard.py` and `speculation.py`
-(a drafter kept at arm's length), `service.py` (a request from the door to its last record), `losslessness.py` (a
-promise put to the test). No network here.
+(a drafter kept at arm's length), `service.py` and `cutting.py` (a request from the door to its last record),
+`losslessness.py` (a promise put to the test). No network here.
 """
 
 from specdec.serving.breaker import Condition

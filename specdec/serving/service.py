@@ -6,26 +6,25 @@ a set cancel flag or the deadline ends it before the next round with a `Finished
 
 import threading
 import time
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from specdec.config import SamplingParams, SpeculativeConfig
 from specdec.decoding import Engine, ModelDrafter, NgramDrafter
-from specdec.decoding.protocols import COLD, Codec, Drafter, Model
+from specdec.decoding.protocols import COLD, Drafter, Model
 from specdec.errors import NotFoundError, RequestError
 from specdec.model import PrefixCache
-from specdec.records import Finished, FinishReason, Record, Round, Started
+from specdec.records import Finished
 from specdec.serving.bringing import Bringing
 from specdec.serving.catalogue import Offer
+from specdec.serving.cutting import Cancelled, Records, within
 from specdec.serving.gate import Gate, Ticket
 from specdec.serving.guard import GuardedDrafter
 from specdec.serving.settings import Settings
 from specdec.serving.speculation import Drafting, Guard, Watch
 from specdec.serving.store import Loader, ModelStore
 
-Cancelled = Callable[[], bool]
-Records = Generator[Record, None, None]
 POLL_S = 0.05
 NO_MODEL_DRAFTS = ("none", "ngram")
 
@@ -158,7 +157,7 @@ class Service:
             reader = self.prefixes if request.reuse and self.settings.prefix_cache_mb else COLD
             run = engine.stream(prompt, request.params, watch.allowed(request.speculation), reader)
             codec, seconds = engine.target.tokenizer, self.settings.max_seconds
-            yield from _watched(watch.follow(run), request.prompt, codec, cancelled, seconds)
+            yield from within(watch.follow(run), request.prompt, codec, cancelled, seconds)
 
     def engine(self, request: GenerationRequest) -> tuple[Engine, str | list[int]]:
         """What runs a request: an engine, and the prompt as it is fed to it; errors as in `stream`.
@@ -222,44 +221,3 @@ def _templated(target: Model, request: GenerationRequest) -> list[int]:
     messages = [*map(dict, request.messages)] or [{"role": "user", "content": request.prompt}]
     ids: list[int] = codec.apply_chat_template(messages)  # type: ignore[union-attr]
     return ids
-
-
-def _watched(run: Records, prompt: str, codec: Codec | None, cancelled: Cancelled, seconds: float) -> Records:
-    """The run's records, cut before the next round once it is cancelled or its time is up."""
-    ends = time.monotonic() + seconds
-    said: list[Round] = []
-    with closing(run):
-        for record in run:
-            yield _announced(record, prompt, seconds) if isinstance(record, Started) else record
-            if isinstance(record, Finished):
-                return
-            if isinstance(record, Round):
-                said.append(record)
-                if record.last:
-                    continue  # a run's own end comes before whatever would end it
-            if cancelled():
-                yield _cut(said, codec, "cancelled")
-                return
-            if time.monotonic() > ends:
-                yield _cut(said, codec, "length")
-                return
-
-
-def _announced(started: Started, prompt: str, seconds: float) -> Started:
-    """What is in force, with the prompt as it was typed and the deadline: a run that this cuts ends at "length"."""
-    return replace(started, settings={**started.settings, "prompt": prompt, "max_seconds": seconds})
-
-
-def _cut(said: Iterable[Round], codec: Codec | None, reason: FinishReason) -> Finished:
-    """The last record of a run that ends here; text that its rounds held back is its tail."""
-    rounds = tuple(said)
-    ids = tuple(token.id for step in rounds for token in step.tokens)
-    text = "".join(step.text for step in rounds)
-    whole = _decoded(codec, ids) if codec else text
-    tail = whole[len(text) :] if whole.startswith(text) else ""
-    return Finished(reason, ids, text + tail, tail)
-
-
-def _decoded(codec: Codec, ids: tuple[int, ...]) -> str:
-    decoder = codec.decoder()
-    return "".join(map(decoder.push, ids)) + decoder.flush()

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 from specdec.checkpoints import known_models
 from specdec.errors import MissingExtraError
+from specdec.serving.cutting import Records
 from specdec.serving.http.names import public
-from specdec.serving.service import NO_MODEL_DRAFTS, GenerationRequest, Records, Service
+from specdec.serving.service import NO_MODEL_DRAFTS, GenerationRequest, Service
 from specdec.serving.settings import Settings
 
 if TYPE_CHECKING:

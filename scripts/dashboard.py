@@ -117,6 +117,11 @@ def load() -> list[Chart]:
         Chart("HTTP answers", "By status.", "cps", {"{{http_response_status_code}}": answers}),
         Chart("Caches in use", "Positions that the running request holds.", "none",
               {"{{specdec_cache}}": names.CACHED.prometheus}),
+        Chart("Prefix cache", "Prompt tokens that it had ÷ tokens looked up.", "percentunit",
+              {"hits": share(rate(names.PREFIX_HITS, chosen=""), rate(names.PREFIX_QUERIES, chosen=""))}),
+        Chart("Prefix cache, size", "What it holds.", "bytes", {"held": names.PREFIX_SIZE.prometheus}),
+        Chart("Circuit breakers", "Breakers of drafters by state; how often a second one opened.", "none",
+              {"{{specdec_state}}": names.BREAKERS.prometheus, "opened": rate(names.OPENED, chosen="")}),
     ]  # fmt: skip
 
 

@@ -26,6 +26,7 @@ POSITION = "position"
 REASON = "finished_reason"
 DRAFT = "specdec.draft"
 PHASE = "specdec.phase"
+STATE = "specdec.state"
 CACHE = "specdec.cache"
 ROUND = "specdec.round"
 DRAFTED = "specdec.drafted"
@@ -54,8 +55,8 @@ class Metric:
     def prometheus(self) -> str:
         """The name in Prometheus's text; a histogram has `_bucket`, `_sum` and `_count` behind it."""
         name = self.name.replace(".", "_")
-        if self.unit == "s" and not name.endswith("_seconds"):
-            name += "_seconds"
+        unit = {"s": "_seconds", "By": "_bytes"}.get(self.unit, "")
+        name = name.removesuffix(unit) + unit
         return f"{name}_total" if self.kind == "counter" else name
 
 
@@ -109,5 +110,12 @@ CACHED = Metric(
     "specdec.kv_cache.tokens", "gauge", "{token}",
     "positions held in the caches of the running request: target's and draft's", (CACHE,),
 )  # fmt: skip
+PREFIX_QUERIES = Metric("prefix_cache_queries", "counter", "{token}", "prompt tokens looked up in the prefix cache")
+PREFIX_HITS = Metric("prefix_cache_hits", "counter", "{token}", "prompt tokens that it had")
+PREFIX_SIZE = Metric("specdec.prefix_cache.size", "gauge", "By", "what the prefix cache holds")
+BREAKERS = Metric(
+    "specdec.breakers", "gauge", "{breaker}", "circuit breakers of drafters: closed, open, half-open", (STATE,)
+)  # fmt: skip
+OPENED = Metric("specdec.breaker.opened", "counter", "{time}", "times that a circuit breaker opened")
 
 METRICS = tuple(value for value in list(globals().values()) if isinstance(value, Metric))

@@ -23,6 +23,7 @@ SCRIPT = runpy.run_path(str(ROOT / "scripts" / "dashboard.py"))
 PROMETHEUS = "/usr/bin/prometheus"
 INTERVAL = "2m"
 PATIENCE_S = 90
+PROMPT = "Once upon a time there was a fox. " * 30  # long enough for the prefix cache
 DRAFTS = ("specdec-draft-2x128", "ngram", "none")
 
 
@@ -95,7 +96,7 @@ def ask(client: httpx.Client, query: str) -> list[float]:
 def load(address: str) -> None:
     """A run of each kind."""
     for draft in DRAFTS:
-        body = {"prompt": "Once upon a time", "max_tokens": 12, "draft": draft, "num_speculative_tokens": 3}
+        body = {"prompt": PROMPT, "max_tokens": 12, "draft": draft, "num_speculative_tokens": 3}
         assert httpx.post(f"{address}/generate", json=body, timeout=60).status_code == 200
 
 

@@ -1,5 +1,7 @@
 """What Prometheus reads is what the runs' own statistics say, to the last token."""
 
+from dataclasses import replace
+
 import pytest
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 from prometheus_client.parser import text_string_to_metric_families
@@ -11,7 +13,8 @@ from specdec.serving.http.observing import observe
 from specdec.telemetry import names
 from specdec.telemetry.names import METRICS, Metric
 from specdec.telemetry.providers import Providers
-from tests.serving.http.servers import service_of, serving, streamed
+from tests.decoding.tiny import tiny
+from tests.serving.http.servers import ANYBODY, service_of, serving, streamed
 from tests.serving.toys import Toy, load_toy, toy
 
 BODY = {"prompt": "#0", "model": "target", "draft": "draft", "num_speculative_tokens": 4, "max_tokens": 30}
@@ -119,15 +122,16 @@ def test_runs_that_end_otherwise_are_told_by_reason(providers: Providers):
     assert total(providers, names.ROUNDS) == Stats.of(pulled).rounds == 1
 
 
+def broken(name: str) -> Toy:
+    """A toy, of which the draft fails with every pass."""
+    model = load_toy(name)
+    if name == "draft":
+        model.network.forward = lambda *_, **__: 1 / 0  # type: ignore[method-assign, assignment, return-value]
+    return model
+
+
 def test_faults_of_a_drafter_are_counted(providers: Providers):
     """As many as the statistics have; the run ends well all the same."""
-
-    def broken(name: str) -> Toy:
-        model = load_toy(name)
-        if name == "draft":
-            model.network.forward = lambda *_, **__: 1 / 0  # type: ignore[method-assign, assignment, return-value]
-        return model
-
     service = service_of(loader=broken)
     observe(service, providers.telemetry)
     stats = Stats.of(service.stream(request()))
@@ -159,6 +163,30 @@ def test_the_line_and_the_caches_are_read_when_asked(providers: Providers, servi
         assert total(providers, names.CACHED, specdec_cache="draft") == step.draft_cache
         list(records)
         assert total(providers, names.CACHED) == 0
+
+
+def test_breakers_are_read_when_asked(providers: Providers):
+    """Two of each pair, faults and losses; closed at first, one open after failures in a row, and counted."""
+    service = service_of(replace(ANYBODY, breaker_failures=2), loader=broken, warm=False)
+    observe(service, providers.telemetry)
+    assert (total(providers, names.BREAKERS), total(providers, names.OPENED)) == (0, 0)
+    list(service.stream(request()))
+    states = {state: total(providers, names.BREAKERS, specdec_state=state) for state in ("closed", "open", "half-open")}
+    assert states == {"closed": 1, "open": 1, "half-open": 0}
+    assert total(providers, names.OPENED) == 1
+
+
+def test_the_prefix_cache_is_read_when_asked(providers: Providers):
+    """Tokens looked up and found, and bytes held, are those that the cache itself counts."""
+    service = service_of()
+    observe(service, providers.telemetry)
+    network, prompt = tiny(1).network, list(range(90)) * 3
+    for _ in range(2):
+        service.prefixes.read(network, prompt, network.new_cache(300))
+    counted = service.prefixes.stats()
+    told = [total(providers, name) for name in (names.PREFIX_QUERIES, names.PREFIX_HITS, names.PREFIX_SIZE)]
+    assert told == [counted.query_tokens, counted.hit_tokens, counted.bytes]
+    assert min(told) > 0
 
 
 def test_more_can_be_read_through_callables(providers: Providers):

@@ -146,7 +146,7 @@ def test_no_text_is_in_any_span(providers: Providers, exporter: Exporter):
 def test_a_failure_is_told_by_its_kind(providers: Providers, exporter: Exporter):
     """Status and `error.type`, no message and no traceback."""
     service = service_of()
-    service.engine = lambda request: 1 / 0
+    service._prepared = lambda request: 1 / 0
     observe(service, providers.telemetry)
     with pytest.raises(ZeroDivisionError):
         list(service.stream(GenerationRequest("#0", "target", params=SamplingParams(max_tokens=3))))

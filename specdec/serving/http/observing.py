@@ -1,11 +1,13 @@
 """Telemetry of a service: what is told of its requests, and what is read from it when its metrics are read."""
 
 import os
+from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from specdec.checkpoints import known_models
 from specdec.errors import MissingExtraError
+from specdec.serving.breaker import Condition
 from specdec.serving.cutting import Records
 from specdec.serving.http.names import public
 from specdec.serving.service import NO_MODEL_DRAFTS, GenerationRequest, Service
@@ -64,7 +66,16 @@ def readings(service: Service) -> "dict[Metric, Callable[[], Reading]]":
     return {
         names.RUNNING: lambda: min(service.standing, 1),
         names.WAITING: lambda: max(service.standing - 1, 0),
+        names.PREFIX_QUERIES: lambda: service.prefixes.stats().query_tokens,
+        names.PREFIX_HITS: lambda: service.prefixes.stats().hit_tokens,
+        names.PREFIX_SIZE: lambda: service.prefixes.stats().bytes,
+        names.BREAKERS: lambda: {"closed": 0, "open": 0, "half-open": 0} | Counter(b.state for b in _breakers(service)),
+        names.OPENED: lambda: sum(breaker.opened for breaker in _breakers(service)),
     }
+
+
+def _breakers(service: Service) -> list[Condition]:
+    return [condition for pair in service.drafting for condition in (pair.faults, pair.losses)]
 
 
 def _labels(service: Service) -> dict[str, str]:

@@ -45,10 +45,24 @@ def test_rows_that_sum_to_almost_one_are_fine(values: list[float], u: float, sca
         assert weights[draw(weights, u)] > 0
 
 
+@pytest.mark.parametrize("size", [7, 3_000])
+def test_weights_need_not_sum_to_one(size: int) -> None:
+    """Four times or an eighth of the weights, which rounds nothing, draw the same tokens."""
+    weights = np.random.default_rng(size).dirichlet(np.ones(size))
+    for u in np.random.default_rng(0).random(50):
+        assert draw(weights * 4, u) == draw(weights / 8, u) == draw(weights, u)
+
+
+def test_small_weights_are_not_lost_beside_a_large_one() -> None:
+    """Running sums are float64, whatever the row: in float32 2²⁴ + 1 is 2²⁴."""
+    weights = np.array([2.0**24, 1, 1], np.float32)
+    assert [draw(weights, (2**24 + part) / (2**24 + 2)) for part in (-0.5, 0.5, 1.5)] == [0, 1, 2]
+
+
 @pytest.mark.parametrize("weights", [[0.0, 0.0], [np.nan, 1.0], [np.inf, 1.0]])
 def test_nothing_to_draw_is_an_error(weights: list[float]) -> None:
     """Zero, NaN or infinite sums: NumericalError."""
-    with pytest.raises(NumericalError):
+    with pytest.raises(NumericalError, match="sum to"):
         draw(np.array(weights), 0.5)
 
 

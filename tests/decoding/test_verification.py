@@ -62,6 +62,13 @@ def test_rejection_recovers_from_the_residual_and_gives_the_bonus_from_row_k() -
     assert (bonus.accepted, bonus.token, bonus.kind, len(bonus.judged)) == (2, 2, "bonus", 2)
 
 
+def test_a_refused_draft_of_which_its_drafter_was_certain_is_not_drawn() -> None:
+    """q None is one at the draft: the residual has nothing left there, whatever the uniform."""
+    p = rows([0.5, 0.3, 0.2], [1, 0, 0])
+    drawn = [rejection(p, [0], None, [0.7], [u, 0.5]).token for u in (0.0, 0.3, 0.59, 0.61, ALMOST_ONE)]
+    assert drawn == [1, 1, 1, 2, 2]
+
+
 def test_judgements_say_p_acceptance_and_u() -> None:
     """What the page shows of each judged draft."""
     p, q = rows([0.2, 0.8], [0.9, 0.1], [1, 0]), rows([0.4, 0.6], [0.3, 0.7])
@@ -100,7 +107,7 @@ def test_greedy_is_either_rule_on_one_hot_rows(rule: Rule) -> None:
             for q, u in product((None, soft[:k]), (0.0, 0.5, ALMOST_ONE)):
                 ours, theirs = greedy(best, drafts, [u] * k), rule(p, drafts, q, [u] * k, [u] * (k + 1))
                 assert (ours.accepted, ours.token, ours.kind) == (theirs.accepted, theirs.token, theirs.kind)
-                assert [j.p for j in ours.judged] == [j.p for j in theirs.judged]
+                assert [(j.p, j.u) for j in ours.judged] == [(j.p, j.u) for j in theirs.judged]
 
 
 @pytest.mark.parametrize("p, q, expected", [(0.0, 0.0, 1.0), (0.0, 0.5, 0.0), (0.5, 0.0, 1.0), (0.2, 0.4, 0.5)])

@@ -111,6 +111,8 @@ def test_a_pass_that_does_not_fit_changes_nothing() -> None:
 
 
 def test_an_empty_cache_is_refused() -> None:
-    """A cache without room cannot serve any pass."""
-    with pytest.raises(CacheError):
+    """A cache without room cannot serve any pass; one with room for a single token can, in float32."""
+    with pytest.raises(CacheError, match="not 0"):
         KVCache(CONFIG, 0)
+    cache = KVCache(CONFIG, 1)
+    assert cache.keys.dtype == cache.values.dtype == np.float32

@@ -191,7 +191,7 @@ class Service:
         guarded = None if drafter is None else GuardedDrafter(drafter, watch)
         return Engine(models[0], guarded, guard.timings), prompt, watch
 
-    def _forget(self, evicted: str, model: Model) -> None:
+    def _forget(self, model: Model) -> None:
         """Drop what a model has read when the store lets it go."""
         self.prefixes.forget(model.network)
 

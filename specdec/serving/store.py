@@ -20,7 +20,7 @@ def weight_bytes(model: Model) -> int:
 class ModelStore:
     """Models by name, loaded once and dropped when others need the room. Loading is one at a time.
 
-    `on_evict` is called with a model and its name before it is dropped: whoever holds on to it must let go.
+    `on_evict` is called with a model before it is dropped: whoever holds on to it must let go.
     """
 
     def __init__(
@@ -28,7 +28,7 @@ class ModelStore:
         loader: Loader,
         budget: int,
         size_of: Callable[[Model], int] = weight_bytes,
-        on_evict: Callable[[str, Model], None] = lambda name, model: None,
+        on_evict: Callable[[Model], None] = lambda model: None,
     ) -> None:
         self._loader = loader
         self._budget = budget
@@ -88,7 +88,7 @@ class ModelStore:
         idle = [name for name in self._kept if name not in keep]
         gone = 0
         while gone < len(idle) and needed():
-            self._on_evict(idle[gone], self._kept[idle[gone]])
+            self._on_evict(self._kept[idle[gone]])
             del self._kept[idle[gone]]
             gone += 1
         return gone > 0

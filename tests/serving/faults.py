@@ -103,7 +103,7 @@ class FaultySession:
     def context_length(self) -> Any:
         return self.plan.at("context_length", [], 0, lambda: self.inner.context_length)
 
-    def prefill(self, prompt: Sequence[int]) -> None:
+    def prefill(self, prompt: Sequence[int], reader: object = None) -> None:
         self.plan.at("prefill", prompt, 0, lambda: self.inner.prefill(prompt))
 
     def propose(self, tokens: Sequence[int], k: int) -> Any:

@@ -136,9 +136,7 @@ def test_a_draft_that_fails_midway_spoils_nothing(monkeypatch: pytest.MonkeyPatc
     """Its prefill breaks off between two chunks: that costs drafts, and the next run has a fresh one's bits."""
     service, request = service_of(), turn([LONG + LONG])
     service.warm_up("target", "draft")
-    drafter = service._engine("target", "draft").drafter
-    assert isinstance(drafter, ModelDrafter)
-    network: Any = drafter.model.network
+    network: Any = service._store.get("draft").network
     run_pass, passes = network._pass, []
 
     def failing(*args: Any) -> Any:

@@ -126,7 +126,7 @@ def test_who_holds_on_to_a_model_is_told_before_it_goes():
             raise MemoryLimitError("too little memory for b")
         return toy(name)
 
-    store = ModelStore(load, 10, lambda model: 1, told.append)
+    store = ModelStore(load, 10, lambda model: 1, lambda model: told.append(model.name))
     store.get("a")
     store.get("b")
     assert told == ["a"]

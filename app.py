@@ -1,8 +1,8 @@
 """The demo: `python app.py`, then open the address it prints.
 
 Options come from the command line, then from the environment (GRADIO_SERVER_NAME, GRADIO_SERVER_PORT, CPU_CORES, and
-SPECDEC_… for limits, see `docs/hosting.md`). Thread counts are set before NumPy is imported, because it
-reads them only then; Gradio's switches are set by `specdec.ui`, before it imports Gradio.
+SPECDEC_… for limits). Thread counts are set before NumPy is imported, because it reads them only then; Gradio's
+switches are set by `specdec.ui`, before it imports Gradio.
 """
 
 import argparse
@@ -10,6 +10,7 @@ import os
 import sys
 from collections.abc import Sequence
 
+from specdec.cli.setting_options import add_settings, chosen_settings
 from specdec.threads import calm_blas
 
 
@@ -33,6 +34,7 @@ def options(arguments: Sequence[str] | None = None) -> argparse.Namespace:
         metavar="NAME",
         help="offer this model too: a name, folder or .gguf file",
     )
+    add_settings(parser, but=("threads",))
     return parser.parse_args(arguments)
 
 
@@ -57,7 +59,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     from specdec.ui.launch import launch
 
     try:
-        settings = Settings.from_environment(host=chosen.host)
+        settings = Settings.from_environment(host=chosen.host, options=chosen_settings(chosen))
         launch(Service(settings, offers=catalogue(chosen.model)), chosen.host, chosen.port)
     except SpecdecError as error:
         print(f"specdec: {error}", file=sys.stderr)

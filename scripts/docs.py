@@ -2,8 +2,9 @@
 
     python scripts/docs.py
 
-`docs/cli.md` is made from the command line's own help, the table in docs/telemetry.md from the names of metrics; in
-README.md the block behind the Python example becomes what that example prints. Tests fail where either is stale.
+`docs/cli.md` is made from the command line's own help, the table in docs/telemetry.md from the names of metrics, that
+in docs/hosting.md from the settings; in README.md the block behind the Python example becomes what that example prints.
+Tests fail where any is stale.
 """
 
 import argparse
@@ -11,16 +12,21 @@ import io
 import re
 import sys
 from contextlib import redirect_stdout
+from dataclasses import Field, fields
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from specdec.cli.options import build_parser  # noqa: E402
+from specdec.settings import PREFIX, PUBLIC, Settings  # noqa: E402
 from specdec.telemetry.names import METRICS, RUN, Metric  # noqa: E402
 
 CLI_PAGE = ROOT / "docs" / "cli.md"
 TELEMETRY_PAGE = ROOT / "docs" / "telemetry.md"
+HOSTING_PAGE = ROOT / "docs" / "hosting.md"
+SPACES_OWN = PUBLIC | {"model_memory_mb": "half of `MEMORY`", "bring": "off", "threads": "`CPU_CORES`"}
 README = ROOT / "README.md"
 EXAMPLE = re.compile(r"```python\n(?P<code>.*?)```\n\n```text\n(?P<output>.*?)```", re.DOTALL)
 MADE = re.compile(r"(<!-- made by scripts/docs.py.*?-->\n).*?(<!-- end -->)", re.DOTALL)
@@ -93,6 +99,21 @@ def _metric(metric: Metric) -> str:
     return f"| {metric.kind} `{metric.name}`, `{metric.prometheus}` | {unit} | {metric.says} | {labels} |"
 
 
+def hosting_page() -> str:
+    """docs/hosting.md as it should be."""
+    head = ["| variable | meaning | otherwise | on a Space |", "| --- | --- | --- | --- |"]
+    table = "\n".join([*head, *map(_setting, fields(Settings))])
+    page = HOSTING_PAGE.read_text(encoding="utf-8")
+    return MADE.sub(lambda found: f"{found[1]}\n{table}\n\n{found[2]}", page)
+
+
+def _setting(spec: "Field[Any]") -> str:
+    meaning = spec.metadata["meaning"].replace("|", "\\|")
+    otherwise, there = spec.default, SPACES_OWN.get(spec.name, spec.default)
+    shown = [f"{value:g}" if isinstance(value, float) else str(value) or "nothing" for value in (otherwise, there)]
+    return f"| `{PREFIX}{spec.name.upper()}` | {meaning} | {' | '.join(shown)} |"
+
+
 def example() -> tuple[str, str]:
     """The README's Python example, and what the README says it prints."""
     found = EXAMPLE.search(README.read_text(encoding="utf-8"))
@@ -112,6 +133,7 @@ def main() -> None:
     """Write all."""
     CLI_PAGE.write_text(cli_page(), encoding="utf-8")
     TELEMETRY_PAGE.write_text(telemetry_page(), encoding="utf-8")
+    HOSTING_PAGE.write_text(hosting_page(), encoding="utf-8")
     text, (code, old) = README.read_text(encoding="utf-8"), example()
     block = f"```python\n{code}```\n\n```text\n"
     README.write_text(text.replace(f"{block}{old}```", f"{block}{example_output()}```"), encoding="utf-8")

@@ -6,7 +6,7 @@ import sys
 from tests.source_tree import Source
 
 LAYERS = (
-    {"errors", "config", "machine", "records", "threads", "trace"},
+    {"errors", "config", "machine", "records", "settings", "threads", "trace"},
     {"model"},
     {"checkpoints", "tokenizer"},
     {"decoding"},
@@ -16,6 +16,8 @@ LAYERS = (
 RANKS = {part: rank for rank, parts in enumerate(LAYERS) for part in parts}
 SIDEWAYS = {  # within a layer
     ("config", "errors"),
+    ("settings", "config"),
+    ("settings", "errors"),
     ("trace", "errors"),
     ("trace", "records"),
     ("checkpoints", "tokenizer"),

@@ -4,11 +4,13 @@ import re
 import runpy
 import shlex
 import tomllib
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
 from specdec.cli.options import parse
+from specdec.settings import Settings
 from specdec.telemetry.names import METRICS
 from specdec.training.cli import build_parser as training_parser
 from tests.source_tree import ROOT, repository_files
@@ -34,6 +36,14 @@ def test_the_table_of_metrics_is_fresh():
     page = DOCS["TELEMETRY_PAGE"].read_text(encoding="utf-8")
     assert page == DOCS["telemetry_page"]()
     assert [page.count(f"`{metric.name}`, `{metric.prometheus}` |") for metric in METRICS] == [1] * len(METRICS)
+
+
+def test_the_table_of_settings_is_fresh():
+    """docs/hosting.md lists every setting with its defaults, and none without a meaning."""
+    page = DOCS["HOSTING_PAGE"].read_text(encoding="utf-8")
+    assert page == DOCS["hosting_page"]()
+    names = [f"SPECDEC_{spec.name.upper()}" for spec in fields(Settings)]
+    assert [page.count(f"| `{name}` |") for name in names] == [1] * len(names)
 
 
 def test_every_option_is_on_the_page():

@@ -1,8 +1,11 @@
 """A download is begun again where what failed may pass: three times at most, after longer and longer waits by chance.
 
-Only downloads: what arrived is kept, so that a repeat changes nothing. Back-off with full jitter, by `tenacity`.
+Only downloads: what arrived is kept, so that a repeat changes nothing. Back-off with full jitter, by `tenacity`. A
+budget keeps repeats from multiplying the calls to a server that is down for everybody (Google, Site Reliability
+Engineering, chapter 21).
 """
 
+import threading
 import time
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
@@ -15,18 +18,47 @@ ENOUGH_S = 20.0  # after so long no further attempt is made: `huggingface_hub` h
 FIRST_S, LONGEST_S = 0.5, 8.0  # upper bounds of the waits
 LOOK_S = 0.1
 PASSING = {408, 429, 500, 502, 503, 504}
+SHARE = 0.1  # repeats for each call
+SAVED = 10.0  # repeats allowed before any call was made, and most that calls can save up
+
+
+class RetryBudget:
+    """How many repeats this process may still make. Each call earns a tenth of one; safe in threads."""
+
+    def __init__(self) -> None:
+        self._left = SAVED
+        self._lock = threading.Lock()
+
+    def earn(self) -> None:
+        """A call is about to be made for the first time."""
+        with self._lock:
+            self._left = min(self._left + SHARE, SAVED)
+
+    def spend(self) -> bool:
+        """Whether a repeat may be made; it is then one less."""
+        with self._lock:
+            allowed = self._left >= 1.0
+            self._left -= allowed
+        return allowed
+
+
+BUDGET = RetryBudget()
 
 
 def patience(look: Callable[[], object]) -> Callable[[Callable[[], T]], T]:
-    """What calls a download and returns, or raises at last, what that does; MissingExtraError without `tenacity`.
+    """What calls a download once and returns, or raises at last, what that does; MissingExtraError without `tenacity`.
 
     `look` is called while it waits; what that raises ends it.
     """
+    budget = BUDGET
+    budget.earn()
     tenacity: Any = optional("tenacity")
     tries: Callable[[Callable[[], T]], T] = tenacity.Retrying(
         retry=tenacity.retry_if_exception(may_pass),
         wait=tenacity.wait_random_exponential(multiplier=FIRST_S, max=LONGEST_S),
-        stop=tenacity.stop_after_attempt(ATTEMPTS) | tenacity.stop_after_delay(ENOUGH_S),
+        stop=tenacity.stop_after_attempt(ATTEMPTS)
+        | tenacity.stop_after_delay(ENOUGH_S)
+        | (lambda _: not budget.spend()),
         sleep=lambda seconds: _wait(seconds, look),
         reraise=True,
     )

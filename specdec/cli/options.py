@@ -8,11 +8,14 @@ from typing import NoReturn
 
 from specdec.bench.plan import Scope
 from specdec.cli import bench_options
-from specdec.cli.values import lookahead, megabytes, positive
+from specdec.cli.setting_options import add_settings, chosen_settings
+from specdec.cli.values import lookahead, positive
 from specdec.config import LIMITS, SamplingParams, SpeculativeConfig
 from specdec.errors import ConfigError
+from specdec.settings import Settings
 
 DEFAULTS = SamplingParams()
+ON_THE_PAGE = ("bring",)  # settings that mean nothing to the API alone
 
 
 class Parser(argparse.ArgumentParser):
@@ -32,6 +35,8 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
         options.params, options.speculation = _settings(options.parser, options)
     if options.command == "bench":
         options.scope = _scope(options.parser, options)
+    if options.command == "serve":
+        _check_settings(options.parser, options)
     return options
 
 
@@ -80,14 +85,11 @@ def _add_serve(commands: "argparse._SubParsersAction[Parser]") -> None:
         "serve",
         help="answer over HTTP, as OpenAI's API does",
         description="Answer over HTTP: OpenAI's completions and chat completions, and `/generate`, which tells every "
-        "round. Limits are read from the environment, `SPECDEC_MAX_NEW_TOKENS` for one; docs/api.md lists them.",
+        "round. docs/api.md says what it understands.",
     )
     serve.add_argument("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
     serve.add_argument(
         "--port", type=int, default=8000, metavar="N", help="port to listen on, 0 for a free one (default: %(default)s)"
-    )
-    serve.add_argument(
-        "--threads", type=positive, metavar="N", help="cores for the arithmetic (default: all this process may use)"
     )
     serve.add_argument(
         "--model",
@@ -96,19 +98,8 @@ def _add_serve(commands: "argparse._SubParsersAction[Parser]") -> None:
         metavar="MODEL",
         help="offer this model too: a name, folder or .gguf file; may be given several times",
     )
-    serve.add_argument(
-        "--prefix-cache-mb",
-        type=megabytes,
-        metavar="MB",
-        help="memory for what models have read of earlier prompts, so that a conversation's next turn starts sooner; "
-        "0 for none (default: 256)",
-    )
-    serve.add_argument(
-        "--api-key",
-        metavar="KEY",
-        help="what clients must show; better in the environment as SPECDEC_API_KEY, where no other user of this "
-        "machine sees it (default: nothing)",
-    )
+    add_settings(serve, but=ON_THE_PAGE)
+    serve.set_defaults(parser=serve)
 
 
 def _add_models(parser: argparse.ArgumentParser) -> None:
@@ -229,6 +220,14 @@ def _settings(parser: Parser, options: argparse.Namespace) -> tuple[SamplingPara
             **{spec.name: given[spec.name] for spec in fields(SamplingParams) if spec.name in given}
         )
         return params, SpeculativeConfig(options.num_speculative_tokens, options.acceptance, options.exact)
+    except ConfigError as error:
+        parser.error(str(error))
+
+
+def _check_settings(parser: Parser, options: argparse.Namespace) -> None:
+    """Refuse what `serve`'s options cannot mean, whatever the environment says."""
+    try:
+        Settings.from_environment({}, options=chosen_settings(options))
     except ConfigError as error:
         parser.error(str(error))
 

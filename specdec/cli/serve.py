@@ -1,8 +1,8 @@
 """`serve`: the HTTP API, by itself."""
 
 import argparse
-from dataclasses import replace
 
+from specdec.cli.setting_options import chosen_settings
 from specdec.errors import MissingExtraError
 from specdec.serving import Service, Settings, catalogue
 
@@ -15,7 +15,5 @@ def serve_api(options: argparse.Namespace) -> None:
         if error.name not in ("fastapi", "uvicorn"):
             raise
         raise MissingExtraError(error.name, "serve") from error
-    settings = Settings.from_environment()
-    given = {name: getattr(options, name) for name in ("threads", "api_key", "prefix_cache_mb")}
-    settings = replace(settings, **{name: value for name, value in given.items() if value is not None})
+    settings = Settings.from_environment(host=options.host, options=chosen_settings(options))
     serve(Service(settings, offers=catalogue(options.model)), options.host, options.port)

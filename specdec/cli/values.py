@@ -17,13 +17,6 @@ def lookahead(text: str) -> Lookahead:
         raise argparse.ArgumentTypeError(f"{text!r} is neither a whole number nor auto") from None
 
 
-def megabytes(text: str) -> int:
-    """0 … 1,000,000."""
-    if not text.isascii() or not text.isdigit() or len(text) > 7 or int(text) > 1_000_000:
-        raise argparse.ArgumentTypeError(f"{text!r} is no whole number between 0 and 1,000,000")
-    return int(text)
-
-
 def positive(text: str) -> int:
     """1 … 1024."""
     if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= 1_024:

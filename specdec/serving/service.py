@@ -21,9 +21,9 @@ from specdec.serving.catalogue import Offer
 from specdec.serving.cutting import Cancelled, Records, within
 from specdec.serving.gate import Gate, Ticket
 from specdec.serving.guard import GuardedDrafter
-from specdec.serving.settings import Settings
 from specdec.serving.speculation import Drafting, Guard, Watch
 from specdec.serving.store import Loader, ModelStore
+from specdec.settings import Settings
 
 POLL_S = 0.05
 NO_MODEL_DRAFTS = ("none", "ngram")

@@ -17,7 +17,7 @@ from specdec.decoding.lookahead import Timings, Worth
 from specdec.records import Breaking, Record, Round, Started
 from specdec.serving.breaker import Breaker, Clock, Condition, Pass
 from specdec.serving.helper import Helper, TooLate
-from specdec.serving.settings import Settings
+from specdec.settings import Settings
 
 T = TypeVar("T")
 EVIDENCE = 32  # rounds before drafting may be said to lose

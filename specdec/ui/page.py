@@ -56,7 +56,7 @@ def build(service: Service) -> gr.Blocks:
         race.wire(service, stops, race_view, [prompt, *settings])
         explore.wire(service, stops, explore_view, [prompt, *settings])
         api.wire(service, stops, [prompt, *settings])
-        share.wire(page, share_tab, share_texts, [prompt, *settings], service)
+        share.wire(page, share_tab, share_texts, [prompt, *settings], generate, service)
         examples.wire(service, groups, note, [prompt, *settings])
         bring.wire(service, bring_view, settings[:2])
         _stop_wiring(stops, stop, page)
@@ -77,7 +77,7 @@ def _ask() -> tuple[gr.Textbox, list[gr.Dataset], gr.Button, gr.Button]:
         groups = examples.panel()
         with gr.Row(elem_id="buttons"):
             stop = gr.Button("Stop", interactive=False, elem_id="stop")
-            generate = gr.Button("Generate", variant="primary", elem_id="generate")
+            generate = gr.Button("Generate", variant="primary", interactive=False, elem_id="generate")
     return prompt, groups, generate, stop
 
 

@@ -28,10 +28,13 @@ def panel() -> list[gr.Textbox]:
     return texts
 
 
-def wire(page: gr.Blocks, tab: gr.Tab, texts: list[gr.Textbox], controls: list[Any], service: Service) -> None:
-    """Fill the texts when the tab is opened, and the controls when a page is opened by a link.
+def wire(
+    page: gr.Blocks, tab: gr.Tab, texts: list[gr.Textbox], controls: list[Any], generate: gr.Button, service: Service
+) -> None:
+    """Fill the texts when the tab is opened, and the controls when a page is opened by a link; then it is ready.
 
     `controls` are the prompt and the settings, in the order of `Form`'s fields; which models there are is asked anew.
+    `generate` cannot be pressed before, so that no run has other settings than those of the link.
     """
     shown = tab.select(_texts, controls, texts, api_name="share", show_progress="hidden", queue=False)
     shown.then(None, texts[0], texts[0], js=ABSOLUTE, api_visibility="private")
@@ -40,9 +43,9 @@ def wire(page: gr.Blocks, tab: gr.Tab, texts: list[gr.Textbox], controls: list[A
         asked = dict(request.query_params)
         prompt, _, _, *others = handover.restored(asked, controls)
         models = lists(service.offers, asked.get("target", ""), asked.get("draft", ""))
-        return [prompt, *models, *others]
+        return [prompt, *models, *others, gr.update(interactive=True)]
 
-    page.load(opened, None, controls, api_visibility="private", show_progress="hidden", queue=False)
+    page.load(opened, None, [*controls, generate], api_visibility="private", show_progress="hidden", queue=False)
 
 
 @takes_form

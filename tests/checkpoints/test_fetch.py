@@ -6,12 +6,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 from specdec.checkpoints import DEFAULT_DRAFT, DEFAULT_TARGET, fetch, known_models, load_model, resolve
 from specdec.checkpoints.bundled import DRAFTS, TARGETS
 from specdec.checkpoints.hub import cached, download
 from specdec.checkpoints.locate import WHEELS, find
+from specdec.checkpoints.patience import SAVED, RetryBudget, patience
 from specdec.errors import LoadError, NotFoundError, UnsupportedError
 from tests.checkpoints.files import bpe, write_tokenizer
 from tests.checkpoints.servers import COMMIT, Hub, make_wheel, out_of_reach, serving
@@ -90,6 +92,7 @@ def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
         look()
 
     monkeypatch.setattr("specdec.checkpoints.patience._wait", wait)
+    monkeypatch.setattr("specdec.checkpoints.patience.BUDGET", RetryBudget())
     return waits
 
 
@@ -108,6 +111,22 @@ def test_three_attempts_are_enough(hub: Hub, waits: list[float]) -> None:
     with pytest.raises(NotFoundError, match="out of reach"):
         fetch("toys/llama")
     assert (len(hub.requests), len(waits)) == (3, 2)
+
+
+def test_in_a_storm_one_call_in_ten_is_repeated(waits: list[float]) -> None:
+    """A server that is down for 1,000 calls gets at most a tenth more of them, and ten that were saved up before."""
+    calls = 0
+
+    def down() -> None:
+        nonlocal calls
+        calls += 1
+        raise httpx.ConnectError("down")
+
+    for _ in range(1_000):
+        with pytest.raises(httpx.ConnectError):
+            patience(lambda: None)(down)
+    assert calls - 1_000 == len(waits)
+    assert 100 <= len(waits) <= 100 + SAVED
 
 
 def test_what_will_not_pass_is_not_tried_again(hub: Hub, waits: list[float]) -> None:

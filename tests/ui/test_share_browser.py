@@ -35,7 +35,8 @@ def test_a_link_opens_the_page_with_the_same_settings(demo: str, visit: Visit):
     assert (options.prompt, options.speculation.num_speculative_tokens) == (PROMPT, 2)
     assert (options.params.temperature, options.params.max_tokens) == (0.35, 17)
     other = visit(address)
-    other.wait_for_function("document.querySelector('#max-tokens input').value == 17")
+    other.wait_for_selector("#generate:not([disabled])")
+    assert other.locator("#max-tokens input").first.input_value() == "17"
     assert other.locator("#prompt textarea").input_value() == PROMPT
     other.get_by_role("tab", name="Share").click()
     assert (shared(other, "command"), shared(other, "link")) == (command, address)

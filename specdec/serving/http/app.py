@@ -1,11 +1,12 @@
 """The API as an application: by itself, or at its paths inside another one."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
+from starlette.middleware.cors import CORSMiddleware
 from starlette.routing import Route, Router
 
 from specdec.serving.http.body import Body
@@ -45,6 +46,7 @@ def create_api(service: Service, told: "Providers | None" = None) -> FastAPI:
         middleware=[
             Middleware(Tracing),
             *([Middleware(Spanning, telemetry=told.telemetry)] if told else []),
+            *([Middleware(CORSMiddleware, **_cors(settings.origins))] if settings.origins else []),
             Middleware(Door, key=settings.api_key, per_minute=settings.requests_per_minute),
             Middleware(Body),
             Middleware(Failing),
@@ -63,6 +65,16 @@ def attach(router: Router, service: Service) -> Desk:
     router.routes[:0] = [Route(path, api, include_in_schema=False) for path in PATHS]
     desk: Desk = api.state.desk
     return desk
+
+
+def _cors(origins: list[str]) -> dict[str, Any]:
+    """Answers may be read, and requests made with a key and an id, by pages of these sites; never with cookies."""
+    return {
+        "allow_origins": origins,
+        "allow_methods": ["GET", "POST"],
+        "allow_headers": ["Authorization", "Content-Type", "X-Request-ID", "traceparent"],
+        "expose_headers": ["X-Request-ID", "Retry-After"],
+    }
 
 
 async def _invalid(request: Request, error: Exception) -> Json:

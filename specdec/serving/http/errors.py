@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
+from pydantic import BaseModel
+
 from specdec.config import SamplingParams, SpeculativeConfig
 from specdec.errors import BusyError, ConfigError, ContextError, LoadError, RequestError, SpecdecError, VocabularyError
 
@@ -16,6 +18,21 @@ SETTINGS = {spec.name for kind in (SamplingParams, SpeculativeConfig) for spec i
 TYPES = {401: "authentication_error", 404: "not_found_error", 429: "rate_limit_error"}
 BRANCH = re.compile(r"int|str|float|bool|\[key\]|.*\[.*\]|function-.*")
 NO_OBJECT = "the body must be a JSON object, sent with Content-Type: application/json"
+
+
+class Failure(BaseModel):
+    """What an error says."""
+
+    message: str
+    type: str
+    param: str | None
+    code: str
+
+
+class Refusal(BaseModel):
+    """Every answer that is none."""
+
+    error: Failure
 
 
 class ApiError(SpecdecError):

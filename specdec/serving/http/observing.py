@@ -11,7 +11,7 @@ from specdec.serving.breaker import Condition
 from specdec.serving.cutting import Records
 from specdec.serving.http.names import public
 from specdec.serving.service import NO_MODEL_DRAFTS, GenerationRequest, Service
-from specdec.serving.settings import Settings
+from specdec.settings import Settings
 
 if TYPE_CHECKING:
     from specdec.telemetry.metrics import Reading

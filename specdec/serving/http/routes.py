@@ -2,14 +2,14 @@
 
 from collections.abc import Iterator
 from contextlib import ExitStack
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Request
 from fastapi.responses import Response
 
 from specdec.serving.http import names, openai, requests
 from specdec.serving.http.desk import Desk
-from specdec.serving.http.errors import ApiError, shutting_down
+from specdec.serving.http.errors import ApiError, Refusal, shutting_down
 from specdec.serving.http.events import events
 from specdec.serving.http.schemas import ChatBody, CompletionBody, GenerateBody, OpenAIBody
 from specdec.serving.http.shapes import Chat, Completion, Shape
@@ -18,7 +18,14 @@ from specdec.serving.service import GenerationRequest
 
 TELEMETRY_OFF = "telemetry is off here: start this server with SPECDEC_TELEMETRY=on, and specdec[telemetry] installed"
 
-router = APIRouter()
+REFUSALS: dict[int | str, dict[str, Any]] = {  # for the OpenAPI schema
+    "4XX": {"model": Refusal, "description": "What was asked for cannot be meant, or not now."},
+    "503": {"model": Refusal, "description": "Not now: Retry-After says when."},
+}
+STREAMS: dict[int | str, dict[str, Any]] = {200: {"content": {EventStream.media_type: {}}}}
+TEXT: dict[int | str, dict[str, Any]] = {200: {"content": {"text/plain": {}}}}
+
+router = APIRouter(responses=REFUSALS)
 
 
 def _desk(request: Request) -> Desk:
@@ -36,7 +43,7 @@ DeskOf = Annotated[Desk, Depends(_desk)]
 Resources = Annotated[ExitStack, Depends(_resources)]
 
 
-@router.post("/generate")
+@router.post("/generate", response_class=Response, responses=STREAMS)
 async def generate(body: GenerateBody, desk: DeskOf, resources: Resources) -> Response:
     """Continue a prompt, and tell each round: which drafts were kept, which were refused, with p, q and u."""
     request = requests.generation(body, desk.service)
@@ -44,14 +51,14 @@ async def generate(body: GenerateBody, desk: DeskOf, resources: Resources) -> Re
     return EventStream(events(run, names.shown(desk.service, request.target)))
 
 
-@router.post("/v1/completions")
+@router.post("/v1/completions", responses=STREAMS)
 async def completions(body: CompletionBody, desk: DeskOf, resources: Resources) -> Response:
     """Continue a prompt, as OpenAI's endpoint of this name does."""
     shape = Completion(body.logprobs is not None)
     return await _answer(body, requests.completion(body, desk.service), shape, desk, resources)
 
 
-@router.post("/v1/chat/completions")
+@router.post("/v1/chat/completions", responses=STREAMS)
 async def chat_completions(body: ChatBody, desk: DeskOf, resources: Resources) -> Response:
     """Continue a conversation, as OpenAI's endpoint of this name does."""
     return await _answer(body, requests.chat(body, desk.service), Chat(bool(body.logprobs)), desk, resources)
@@ -94,7 +101,7 @@ async def readyz(desk: DeskOf) -> Response:
     return Json({"status": "ready"})
 
 
-@router.get("/metrics")
+@router.get("/metrics", response_class=Response, responses=TEXT)
 def metrics(request: Request) -> Response:
     """The metrics as Prometheus reads them."""
     providers = request.app.state.providers

@@ -11,7 +11,7 @@ from specdec.serving.gate import Ticket
 from specdec.serving.http.errors import RETRY_S, ApiError, shutting_down
 from specdec.serving.service import GenerationRequest, Service
 
-POLL_S = 0.02
+POLL_S, LONGEST_POLL_S = 0.02, 0.5  # the first for each place before one's own: a long line costs little more
 
 
 class Run:
@@ -43,13 +43,13 @@ class Run:
         Where the models are in memory whatever is wrong with a request is raised here, before an answer has begun.
         """
         ends = time.monotonic() + self._service.settings.max_wait_seconds
-        while not self._ticket.wait(0):
+        while place := self._ticket.place:
             if self._closing():
                 raise shutting_down()
             if time.monotonic() > ends:
                 message = f"the wait of {self._service.settings.max_wait_seconds:g} seconds for a turn is over"
                 raise ApiError(503, "queue_timeout", message, retry_after=RETRY_S)
-            await anyio.sleep(POLL_S)
+            await anyio.sleep(min(POLL_S * place, LONGEST_POLL_S))
         if self._service.holds(self._request.target, self._request.draft):
             self._first = await self._pull()
 

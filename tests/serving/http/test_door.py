@@ -1,11 +1,14 @@
 """Who may come in, and how often."""
 
+import asyncio
 from dataclasses import replace
 
+import httpx
 import pytest
 
 from specdec.serving import Settings
 from specdec.serving.http.door import MAX_CLIENTS, Rate
+from specdec.ui.server import create_app
 from tests.serving.http.servers import ANYBODY, service_of, serving
 from tests.serving.http.test_refusals import GENERATE, refused
 
@@ -89,3 +92,46 @@ def test_refused_requests_do_not_count():
         assert rate.wait("a") == 60 - second
     now[0] = 60
     assert rate.wait("a") == 0
+
+
+ASKED = {"access-control-request-method": "POST", "access-control-request-headers": "authorization,content-type"}
+
+
+def allowed(answer: httpx.Response) -> dict[str, str]:
+    """What an answer says of other sites."""
+    return {name: value for name, value in answer.headers.items() if name.startswith("access-control")}
+
+
+def test_no_other_site_reads_answers_unless_it_is_named():
+    """No header by default; with `cors_origins` the sites named and no other, also where the door refuses."""
+    with serving(service_of()) as client:
+        assert allowed(client.get("/v1/models", headers={"origin": "https://a.example"})) == {}
+        assert client.options("/generate", headers={"origin": "https://a.example"} | ASKED).status_code == 405
+    settings = replace(ANYBODY, cors_origins="https://a.example, http://localhost:3000", api_key="key")
+    with serving(service_of(settings)) as client:
+        for origin, named in (("https://a.example", True), ("http://localhost:3000", True), ("https://b.a", False)):
+            asked = client.options("/generate", headers={"origin": origin} | ASKED)
+            assert (asked.status_code == 200) == named
+            answer = client.get("/v1/models", headers={"origin": origin})
+            refused(answer, 401)
+            for each in (asked, answer):
+                assert allowed(each).get("access-control-allow-origin") == (origin if named else None)
+                assert "access-control-allow-credentials" not in each.headers
+    with serving(service_of(replace(ANYBODY, cors_origins="*"))) as client:
+        answer = client.post("/generate", json=GENERATE, headers={"origin": "https://b.example"})
+        assert allowed(answer)["access-control-allow-origin"] == "*"
+
+
+def test_the_page_stays_closed_where_the_api_is_open():
+    """`cors_origins` is for the API's paths; the page answers no other site."""
+
+    async def answers() -> list[httpx.Response]:
+        app = create_app(service_of(replace(ANYBODY, cors_origins="*")))
+        there, origin = httpx.ASGITransport(app), {"origin": "https://a.example"}
+        async with httpx.AsyncClient(transport=there, base_url="http://here", headers=origin) as here:
+            asked = [await here.options(path, headers=ASKED) for path in ("/v1/models", "/gradio_api/info")]
+            return [*asked, await here.get("/gradio_api/info"), await here.get("/ui/tokens.css")]
+
+    api, *page = asyncio.run(answers())
+    assert (api.status_code, allowed(api)["access-control-allow-origin"]) == (200, "*")
+    assert [allowed(each).get("access-control-allow-origin") for each in page] == [None, None, None]

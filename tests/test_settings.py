@@ -26,6 +26,7 @@ def test_every_setting_can_be_set():
             "SPECDEC_REQUESTS_PER_MINUTE": "0",
             "SPECDEC_PREFIX_CACHE_MB": "64",
             "SPECDEC_API_KEY": "key",
+            "SPECDEC_CORS_ORIGINS": "https://a.example, *",
             "SPECDEC_TELEMETRY": "on",
             "SPECDEC_BREAKER_FAILURES": "3",
             "SPECDEC_BREAKER_WAIT_SECONDS": "7",
@@ -33,7 +34,10 @@ def test_every_setting_can_be_set():
             "SPECDEC_BREAKER_LOSING": "0",
         }
     )
-    assert settings == Settings(64, 100, 2.5, 0, 500, 2, "known", 1.5, 0, 64, "key", "on", 3, 7.0, 0.5, 0.0)
+    assert settings.origins == ["https://a.example", "*"]
+    assert settings == Settings(
+        64, 100, 2.5, 0, 500, 2, "known", 1.5, 0, 64, "key", "https://a.example, *", "on", 3, 7.0, 0.5, 0.0
+    )
 
 
 @pytest.mark.parametrize(
@@ -57,10 +61,18 @@ def test_who_can_reach_the_page_decides_what_may_be_brought(asked: str, space: b
     assert Settings.from_environment(environment, host).bring == allowed
 
 
+def test_options_come_before_the_environment():
+    """None is no option; `bring` from an option is bound by a Space as that from the environment is."""
+    options = {"max_seconds": 5.0, "queue_limit": None, "bring": "any"}
+    environment = {"SPECDEC_MAX_SECONDS": "9", "SPECDEC_QUEUE_LIMIT": "3", "SPACE_ID": "a/b"}
+    settings = Settings.from_environment(environment, options=options)
+    assert (settings.max_seconds, settings.queue_limit, settings.bring) == (5.0, 3, "known")
+
+
 def test_a_public_space_has_tighter_limits():
     """SPACE_ID: fewer tokens, shorter prompts, less time, a shorter queue; what is set by name comes first."""
     usual, public = Settings(), Settings.from_environment({"SPACE_ID": "a/b"})
-    for name in ("max_new_tokens", "max_prompt_characters", "max_seconds", "queue_limit"):
+    for name in ("max_new_tokens", "max_prompt_characters", "max_seconds", "queue_limit", "requests_per_minute"):
         assert getattr(public, name) < getattr(usual, name)
     own = Settings.from_environment({"SPACE_ID": "a/b", "SPECDEC_MAX_NEW_TOKENS": "400"})
     assert (own.max_new_tokens, own.max_seconds) == (400, public.max_seconds)
@@ -90,6 +102,8 @@ def test_half_of_a_spaces_memory_is_for_models(memory: str, megabytes: int):
         ("REQUESTS_PER_MINUTE", "1.5"),
         ("TELEMETRY", "yes"),
         ("PREFIX_CACHE_MB", "-1"),
+        ("CORS_ORIGINS", "example.org"),
+        ("CORS_ORIGINS", "https://a.example/path"),
     ],
 )
 def test_nonsense_is_refused_by_name(name: str, value: str):

@@ -31,7 +31,6 @@ MEDIA_TYPES = {".css": "text/css", ".js": "text/javascript", ".png": "image/png"
 def create_app(service: Service) -> FastAPI:
     """The page over a service, ready for any ASGI server; further routes may be added by the caller."""
     app = FastAPI(title="specdec", docs_url=None, redoc_url=None, openapi_url=None)
-    app.state.desk = attach(app.router, service)
     app.add_api_route("/ui/{name}", _file, methods=["GET"], include_in_schema=False)
     gr.mount_gradio_app(
         app,
@@ -52,7 +51,8 @@ def create_app(service: Service) -> FastAPI:
         head="".join(f'<link rel="stylesheet" href="ui/{name}">' for name in STYLES),
     )
     app.state.page = app.routes[-1].app  # type: ignore[attr-defined]
-    app.state.page.add_middleware(CORSMiddleware, allow_origins=[])  # the page is its own; the API has its setting
+    app.add_middleware(CORSMiddleware, allow_origins=[])  # the page is its own; the API, before it, has its setting
+    app.state.desk = attach(app, service)
     return app
 
 

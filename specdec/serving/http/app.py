@@ -7,7 +7,7 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
-from starlette.routing import Route, Router
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from specdec.serving.http.body import Body
 from specdec.serving.http.desk import Desk
@@ -24,7 +24,7 @@ from specdec.serving.service import Service
 if TYPE_CHECKING:
     from specdec.telemetry.providers import Providers
 
-PATHS = ("/generate", "/v1/{rest:path}", "/healthz", "/readyz", "/metrics")
+PATHS, PREFIX = ("/generate", "/healthz", "/readyz", "/metrics"), "/v1/"
 SAID = {400: "the body cannot be read", 404: "there is nothing at this path", 405: "this path has no such method"}
 
 
@@ -59,12 +59,25 @@ def create_api(service: Service, told: "Providers | None" = None) -> FastAPI:
     return app
 
 
-def attach(router: Router, service: Service) -> Desk:
-    """Put the API at its paths into an application that has other things to do; the rest of that stays as it is."""
+def attach(app: FastAPI, service: Service) -> Desk:
+    """Let the API answer at its paths before anything of an application that has other things to do sees a request."""
     api = create_api(service)
-    router.routes[:0] = [Route(path, api, include_in_schema=False) for path in PATHS]
+    app.add_middleware(_Beside, api=api)
     desk: Desk = api.state.desk
     return desk
+
+
+class _Beside:
+    """One application in front of another, for some paths."""
+
+    def __init__(self, app: ASGIApp, api: ASGIApp) -> None:
+        self._app = app
+        self._api = api
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """ASGI."""
+        is_ours = scope["type"] == "http" and (scope["path"] in PATHS or scope["path"].startswith(PREFIX))
+        await (self._api if is_ours else self._app)(scope, receive, send)
 
 
 def _cors(origins: list[str]) -> dict[str, Any]:

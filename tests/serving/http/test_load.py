@@ -21,9 +21,9 @@ from tests.serving.http.servers import ANYBODY, is_free, parse, program, service
 from tests.serving.test_service import counted
 from tests.serving.toys import ToyCache
 
-pytestmark = pytest.mark.load
+pytestmark = [pytest.mark.load, pytest.mark.timeout(1_500)]
 
-CLIENTS, WAVES = 200, 4
+CLIENTS, WAVES = 200, 3
 OPENINGS = (
     "Once upon a time",
     "Tom had a red",
@@ -118,9 +118,9 @@ def held(process: int) -> Counter[str]:
 
 
 def test_two_hundred_clients_of_the_bundled_models():
-    """Four waves in which 40 clients each read, ask, read slowly, leave after three lines, or tire of waiting.
+    """Three waves in which 40 clients each read, ask, read slowly, leave after three lines, or tire of waiting.
 
-    All that stay get the words that the first, alone, got. From the second wave to the last memory grows by less than
+    All that stay get the words that the first, alone, got. From the second wave to the third memory grows by less than
     8 MiB, files and threads not at all; health answers within 200 ms in 99 of 100 cases.
     """
     options = ("--port", "0", "--queue-limit", "300", "--max-wait-seconds", "900", "--requests-per-minute", "0")
@@ -138,7 +138,7 @@ def test_two_hundred_clients_of_the_bundled_models():
                 wave(address, bodies)
                 time.sleep(1)
                 after.append(held(process.pid))
-        first, *_, last = after[1:]
+        _, first, last = after
         longest = statistics.quantiles(seconds, n=100)[-1]
         print(f"health: median {statistics.median(seconds):.3f} s, 99 of 100 within {longest:.3f} s")
         print("held:", *map(dict, after), sep="\n  ")
@@ -150,7 +150,7 @@ def test_two_hundred_clients_of_the_bundled_models():
 
 
 def test_nothing_of_two_hundred_clients_stays():
-    """No task, no cache, no thread, once they have gone."""
+    """No task, no cache, no thread, once they have gone: as many after each wave as after the first, at most."""
     service = service_of(replace(ANYBODY, queue_limit=300, max_wait_seconds=900))
     with serving(service) as client:
         body: dict[str, Any] = {"model": "target", "max_tokens": 12, "temperature": 0}
@@ -164,4 +164,4 @@ def test_nothing_of_two_hundred_clients_stays():
             there = gc.get_objects()
             kinds = [sum(isinstance(each, kind) for each in there) for kind in (asyncio.Task, ToyCache)]
             left.append((*kinds, threading.active_count()))
-        assert left[0] == left[1] == left[2]
+        assert all(now <= then for later in left[1:] for now, then in zip(later, left[0], strict=True)), left

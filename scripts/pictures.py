@@ -1,4 +1,7 @@
-"""Take the README's pictures of the page anew: `python scripts/pictures.py` (a minute; wants the test packages).
+"""Take the documentation's pictures anew (a minute; wants the test packages).
+
+    python scripts/pictures.py                     the page, for the README
+    python scripts/pictures.py bench/report.html   two charts of a benchmark's report, for docs/benchmarks.md
 
 `page.png` is a finished run with a token's tooltip; `strip.png` shows the race, a round, a sweep and a phone at night.
 """
@@ -8,7 +11,7 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -22,13 +25,34 @@ QUERY = "?seed=7&max_tokens=96"
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
 DESKTOP, PHONE = {"width": 1280, "height": 1000}, {"width": 390, "height": 760}
 STRIP = """<body style="margin:0;padding:14px;display:flex;gap:14px;background:#e7e5e0;width:max-content">{}</body>"""
+CHARTS = {
+    "Speed-up against the lookahead k": "lookahead.png",
+    "Time to the first token against the length of the prompt": "first-token.png",
+}
 TILE = '<img src="data:image/png;base64,{}" style="height:520px;border-radius:10px;box-shadow:0 1px 6px #0003">'
 
 
-def main() -> None:
-    """Serve the page, take both pictures, end it."""
-    with _served() as address, sync_playwright() as playwright:
+def main(reports: Sequence[str]) -> None:
+    """Take the pictures of the page, or of the reports given."""
+    with sync_playwright() as playwright:
         chromium = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=FLAGS)
+        for report in reports:
+            _charts(chromium, Path(report).resolve())
+        if not reports:
+            _page(chromium)
+
+
+def _charts(chromium: Any, report: Path) -> None:
+    """The speed-up by lookahead, and the time to the first token by the prompt's length."""
+    page = chromium.new_context(viewport={"width": 900, "height": 700}).new_page()
+    page.goto(report.as_uri())
+    _rest(page)
+    for heading, name in CHARTS.items():
+        page.locator(f"figure[aria-label='{heading}']").screenshot(path=PICTURES / name)
+
+
+def _page(chromium: Any) -> None:
+    with _served() as address:
         page = _finished_run(chromium, address, viewport=DESKTOP)
         page.locator(".sd-token[data-kind=rejected]:visible").nth(-4).hover()
         page.wait_for_selector(".sd-tip:not([hidden])")
@@ -120,4 +144,4 @@ def _save_strip(chromium: Any, tiles: list[bytes]) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

@@ -16,7 +16,7 @@ SCRIPTS = (
     *("race.js", "replay.js", "step.js", "step-round.js"),
     *("explore.js", "whatif.js", "theory.js"),
     *("step-left.js", "download.js", "picture.js", "picture-text.js"),
-    *("sizes.js", "bring.js"),
+    *("sizes.js", "note.js", "bring.js"),
     *("honest.js", "guide.js", "present.js"),
 )
 

@@ -15,7 +15,7 @@ SCRIPTS = (
     *("live.js", "live-charts.js", "status.js", "tokens.js", "tip.js", "charts.js"),
     *("race.js", "replay.js", "step.js", "step-round.js"),
     *("explore.js", "whatif.js", "theory.js"),
-    *("step-left.js", "download.js", "picture.js", "picture-text.js", "share.js"),
+    *("step-left.js", "download.js", "picture.js", "picture-text.js", "last-figures.js", "share.js"),
     *("sizes.js", "note.js", "bring.js"),
     *("honest.js", "guide.js", "present.js"),
 )

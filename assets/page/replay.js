@@ -156,7 +156,7 @@ class Lane {
     const from = this.done;
     while (this.done < rounds.length && rounds[this.done].at <= time) this.done += 1;
     const fresh = rounds.slice(from, this.done);
-    for (const { n, chips } of fresh) this.tokens.add(n, chips);
+    for (const { n, chips, proposed } of fresh) this.tokens.add(n, chips, proposed);
     this.tokens.flush();
     this.elapsed.textContent = Math.min(time, this.seconds).toFixed(2);
     if (fresh.length) this.measure(fresh.at(-1));

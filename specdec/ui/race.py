@@ -135,5 +135,6 @@ def _round(lane: str, step: Round, stats: Stats) -> dict[str, Any]:
         "at": round(stats.decode_s, 6),
         "tokens": stats.tokens,
         "chips": read,
+        "proposed": len(step.proposals),
         "speed": speed(stats),
     }

@@ -44,6 +44,11 @@ def test_both_lanes_finish_and_the_verdict_is_told(demo: str, visit: Visit):
     ]
     assert texts[0] == texts[1] != ""
     assert page.locator(".sd-lane[data-name=speculative] .sd-tokens .sd-accepted").count()
+    places = lanes[1].evaluate_all(
+        "nodes => nodes.map(n => n.facts).filter(f => f.draft).map(f => [f.draft <= f.proposed, f.proposed])"
+    )
+    assert {tuple(place) for place in places} <= {(True, 3), (True, 2), (True, 1)}
+    assert [True, 3] in places
     ends = page.evaluate("document.querySelector('[data-chart=race]').data.map(({ y }) => y.at(-1))")
     assert ends == [24, 24]
     assert page.evaluate("document.documentElement.scrollWidth") <= 390

@@ -5,6 +5,7 @@
 
 import { LiveCharts } from "./live-charts.js";
 import { complain, inLine } from "./status.js";
+import { meaning } from "./terms.js";
 import { Tip } from "./tip.js";
 import { TokenView } from "./tokens.js";
 
@@ -183,11 +184,4 @@ class Panel {
     const top = this.root.getBoundingClientRect().top;
     if (top > window.innerHeight * 0.6) this.root.scrollIntoView({ block: "start", behavior: "smooth" });
   }
-}
-
-/** What a figure means, as it stands in the page for those who have it read to them. */
-function meaning(mark) {
-  const text = document.createElement("p");
-  text.textContent = document.getElementById(mark.getAttribute("aria-describedby")).textContent;
-  return [text];
 }

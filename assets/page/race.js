@@ -3,6 +3,8 @@
 import { follow } from "./live.js";
 import { Replay } from "./replay.js";
 import { complain, inLine } from "./status.js";
+import { meaning } from "./terms.js";
+import { Tip } from "./tip.js";
 
 const MEASURED = { plain: "plain decoding", speculative: "speculative decoding" };
 
@@ -19,6 +21,7 @@ class Race {
     this.status = root.querySelector(".sd-status");
     this.count = root.querySelector(".sd-race-count");
     this.progress = root.querySelector("progress");
+    new Tip(root.querySelector(".sd-meaning"), root, ".sd-what", meaning);
     this.say("idle", "Press Race: plain against speculative decoding.");
   }
 
@@ -78,7 +81,9 @@ class Race {
     this.say("error", "Nothing was lost: change what is wrong and race again.");
   }
 
-  verdict(says) {
+  /** `runs`: each lane's run once more, in the events of one under Decode. */
+  verdict({ runs, ...says }) {
+    for (const [lane, events] of Object.entries(runs)) this.runs[lane].events = events;
     this.replay ??= new Replay(this.root, this.figures, (...said) => this.say(...said));
     this.replay.show(this.runs, says);
   }

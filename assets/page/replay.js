@@ -1,6 +1,9 @@
 // The replay of a race: two lanes, their clock and their chart, in the engine's own time.
 
 import { Charts, push } from "./charts.js";
+import { complain } from "./status.js";
+import { openRun } from "./step.js";
+import { marked } from "./terms.js";
 import { TokenView } from "./tokens.js";
 
 const TITLES = {
@@ -19,6 +22,9 @@ export class Replay {
     root.append(...this.parts);
     this.lanes = Object.entries(TITLES).map(([name, title]) => new Lane(clone(root, ".sd-lane-parts"), name, title));
     root.querySelector(".sd-lanes").append(...this.lanes.map((lane) => lane.root));
+    for (const lane of this.lanes) {
+      lane.root.querySelector(".sd-steps").addEventListener("click", () => complain(root, openRun(lane.run.events)));
+    }
     this.chart = new Track(root, structuredClone(figures));
     this.says = root.querySelectorAll("[data-says]");
     this.result = root.querySelector(".sd-verdict");
@@ -113,7 +119,7 @@ export class Replay {
 
   tell(shown) {
     this.result.classList.toggle("sd-unsaid", !shown);
-    for (const node of this.says) node.textContent = this.told[node.dataset.says];
+    for (const node of this.says) node.replaceChildren(...marked(this.told[node.dataset.says]));
   }
 }
 

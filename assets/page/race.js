@@ -7,6 +7,7 @@ import { meaning } from "./terms.js";
 import { Tip } from "./tip.js";
 
 const MEASURED = { plain: "plain decoding", speculative: "speculative decoding" };
+const HINT = "Nothing was lost: change what is wrong and race again.";
 
 /** Called once by Gradio's component: `element` holds race.html, `props.value` the events. */
 export function start(element, props, watch) {
@@ -76,9 +77,9 @@ class Race {
     this.say("stopped", text);
   }
 
-  error({ text }) {
+  error({ text, hint = HINT }) {
     complain(this.root, text);
-    this.say("error", "Nothing was lost: change what is wrong and race again.");
+    this.say("error", hint);
   }
 
   /** `runs`: each lane's run once more, in the events of one under Decode. */

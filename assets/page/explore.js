@@ -9,6 +9,7 @@ const WHATIF = 0; // the figure's traces, see explore_charts.py
 const THEORY = 1;
 const MEASURED = 2;
 const HOTTEST = 2.5; // a speed-up with the strongest colour
+const HINT = "Nothing was lost: change what is wrong and explore again.";
 
 /** Called once by Gradio's component: `element` holds explore.html, `props.value` the events. */
 export function start(element, props, watch) {
@@ -98,9 +99,9 @@ class Explore {
     this.say("stopped", text);
   }
 
-  error({ text }) {
+  error({ text, hint = HINT }) {
     complain(this.root, text);
-    this.say("error", "Nothing was lost: change what is wrong and explore again.");
+    this.say("error", hint);
   }
 
   found({ outcome, text, note }) {

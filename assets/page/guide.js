@@ -2,6 +2,8 @@
 //
 // It opens only when asked to, lies below the page and not over it, and remembers where it was left.
 
+import { lastFigures } from "./last-figures.js";
+
 const REMEMBERED = "specdec.guide";
 const BUSY = ".sd:is([data-state=running], [data-state=waiting])";
 
@@ -88,8 +90,8 @@ class Guide {
 
   /** Say what came of a step, in the page's own figures. */
   ran(events) {
-    const figures = events.findLast(({ event }) => event === "round")?.figures;
-    if (this.running === null || !figures) return;
+    const figures = lastFigures(events);
+    if (this.running === null || !figures.rounds) return;
     this.said[this.running] = `Here: draft acceptance rate ${figures.acceptance} %, τ = ${figures.length} tokens a round.`;
     if (this.running === this.index) this.write(".gd-said", this.said[this.index]);
     this.running = null;

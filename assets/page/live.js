@@ -4,7 +4,9 @@
 // go on from what was read (a new run), everything starts over.
 
 import { LiveCharts } from "./live-charts.js";
+import { watchOver } from "./lost.js";
 import { complain, inLine } from "./status.js";
+import { meaning } from "./terms.js";
 import { Tip } from "./tip.js";
 import { TokenView } from "./tokens.js";
 
@@ -14,6 +16,7 @@ const NEXT = "After the text, plain decoding of the same prompt is measured: tha
 const BEFORE = "Speed-up against the plain lane of the run before; this run's own is measured after the text.";
 const ALONE = "Nothing drafts here: this is plain decoding, which a speed-up is told against.";
 const UNKNOWN = "Plain decoding was not measured in this run.";
+const HINT = "Nothing was lost: change what is wrong and generate again.";
 
 /** Called once by Gradio's component: `element` holds live.html, `props.value` the events, `watch` reports changes. */
 export function start(element, props, watch) {
@@ -26,11 +29,15 @@ export function start(element, props, watch) {
   document.addEventListener("specdec:open", ({ detail }) => take(detail.text));
 }
 
-/** Hand on the events that are new, all of a frame at once; returns a way to hand over events from elsewhere. */
+/**
+ * Hand on the events that are new, all of a frame at once, and an error of our own where the server has gone; returns a
+ * way to hand over events from elsewhere.
+ */
 export function follow(props, watch, show) {
   let seen = "";
   let unread = [];
   let asked = false;
+  const heed = watchOver((lost) => add([lost]));
 
   function draw() {
     asked = false;
@@ -39,11 +46,16 @@ export function follow(props, watch, show) {
     show(events);
   }
 
-  function take(text) {
-    const lines = text.split("\n").filter(Boolean);
-    unread.push(...lines.map((line) => JSON.parse(line)));
+  function add(events) {
+    heed(events);
+    unread.push(...events);
     if (!asked) requestAnimationFrame(draw);
     asked = true;
+  }
+
+  function take(text) {
+    const lines = text.split("\n").filter(Boolean);
+    add(lines.map((line) => JSON.parse(line)));
   }
 
   function read() {
@@ -163,13 +175,14 @@ class Panel {
   }
 
   end({ reason, text }) {
+    complain(this.root); // a server that was given up may have gone on
     if (this.unknown) this.explain(UNKNOWN);
     this.say(reason === "cancelled" ? "stopped" : "done", text);
   }
 
-  error({ text }) {
+  error({ text, hint = HINT }) {
     complain(this.root, text);
-    this.say("error", "Nothing was lost: change what is wrong and generate again.");
+    this.say("error", hint);
   }
 
   figures(values) {
@@ -183,11 +196,4 @@ class Panel {
     const top = this.root.getBoundingClientRect().top;
     if (top > window.innerHeight * 0.6) this.root.scrollIntoView({ block: "start", behavior: "smooth" });
   }
-}
-
-/** What a figure means, as it stands in the page for those who have it read to them. */
-function meaning(mark) {
-  const text = document.createElement("p");
-  text.textContent = document.getElementById(mark.getAttribute("aria-describedby")).textContent;
-  return [text];
 }

@@ -3,6 +3,7 @@
 // Texts are drawn by fillText and can be nothing but text. Lengths are in CSS pixels; the file has twice as many.
 
 import { download } from "./download.js";
+import { lastFigures } from "./last-figures.js";
 import { exampleOf, flow, paint } from "./picture-text.js";
 import { KINDS } from "./step-round.js";
 
@@ -14,6 +15,8 @@ const EDGE = 44;
 const INSIDE = WIDTH - 2 * EDGE;
 const CARD = 26; // between a card's border and its text
 const LINE = 35;
+const FIGURES = 5; // in a row, as in the page
+const FIGURE = 92; // how high one is
 const MOST_LINES = 40;
 const MOST_PROMPT = 700; // characters of the prompt, its last ones
 const SANS = "system-ui, sans-serif";
@@ -41,7 +44,7 @@ function read(events) {
   if (!rounds.length) return null;
   const { prompt, about, way } = of("start");
   const chips = rounds.flatMap((round) => round.chips);
-  const figures = labelled(rounds.at(-1).figures);
+  const figures = labelled(lastFigures(events));
   const counts = Object.entries(KINDS).map(([code, kind]) => [kind, chips.filter(([own]) => own === code).length]);
   const settings = [RULES[way], ...settingsOf(of("trace"))].join(" · ");
   const run = { prompt: prompt.length > MOST_PROMPT ? `…${prompt.slice(-MOST_PROMPT)}` : prompt, chips, figures };
@@ -51,10 +54,12 @@ function read(events) {
 
 /** The large figures of the Decode tab with their labels and units, as they were at the end of this run. */
 function labelled(figures) {
-  return [...document.querySelectorAll(".sd-figures [data-figure]")].map((node) => {
-    const box = node.closest("div");
-    const [label, unit] = ["dt", "dd span"].map((selector) => box.querySelector(selector)?.textContent ?? "");
-    return { label, unit, value: figures[node.dataset.figure] ?? "–" };
+  return [...document.querySelectorAll(".sd-figures > div")].map((shown) => {
+    const box = shown.cloneNode(true);
+    for (const node of box.querySelectorAll("[data-figure]")) node.textContent = figures[node.dataset.figure] ?? (node.dataset.none || "–");
+    for (const mark of box.querySelectorAll(".sd-what")) mark.remove();
+    const [label, value, unit] = ["dt", "b", "dd > span"].map((part) => box.querySelector(part)?.textContent.trim() ?? "");
+    return { label, value, unit };
   });
 }
 
@@ -95,14 +100,15 @@ function draw(context, run, height = 1) {
 }
 
 function drawFigures(write, ink, figures, top) {
-  const wide = INSIDE / Math.max(1, figures.length);
+  const wide = INSIDE / FIGURES;
   figures.forEach(({ label, unit, value }, index) => {
-    const x = EDGE + wide * index;
-    write(label, x, top, `14px ${SANS}`, ink("muted"), wide - 12);
-    write(value, x, top + 40, `600 34px ${SANS}`, ink("ink"), wide - 12);
-    write(unit, x, top + 62, `13px ${SANS}`, ink("muted"), wide - 12);
+    const x = EDGE + wide * (index % FIGURES);
+    const y = top + FIGURE * Math.floor(index / FIGURES);
+    write(label, x, y, `14px ${SANS}`, ink("muted"), wide - 12);
+    write(value, x, y + 40, `600 34px ${SANS}`, ink("ink"), wide - 12);
+    write(unit, x, y + 62, `13px ${SANS}`, ink("muted"), wide - 12);
   });
-  return top + 88;
+  return top + FIGURE * Math.ceil(figures.length / FIGURES);
 }
 
 /** Prompt and tokens with their legend in a frame that starts at `top`; where it ends. */

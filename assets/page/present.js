@@ -2,6 +2,8 @@
 //
 // What it looks like is in present.css, under the class sd-present of the root.
 
+import { STEP_TAB } from "./step.js";
+
 const MOVES = {
   " ": "play",
   ArrowLeft: "back",
@@ -12,7 +14,6 @@ const MOVES = {
   "]": "faster",
 };
 const TYPING = "textarea, select, [contenteditable=true], input:not([type=range], [type=checkbox], [type=radio])";
-const STEP_TAB = "#step-view-button";
 
 /** Called once by the header's component: `element` holds header.html. */
 export function start(element) {

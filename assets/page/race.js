@@ -3,8 +3,11 @@
 import { follow } from "./live.js";
 import { Replay } from "./replay.js";
 import { complain, inLine } from "./status.js";
+import { meaning } from "./terms.js";
+import { Tip } from "./tip.js";
 
 const MEASURED = { plain: "plain decoding", speculative: "speculative decoding" };
+const HINT = "Nothing was lost: change what is wrong and race again.";
 
 /** Called once by Gradio's component: `element` holds race.html, `props.value` the events. */
 export function start(element, props, watch) {
@@ -19,6 +22,7 @@ class Race {
     this.status = root.querySelector(".sd-status");
     this.count = root.querySelector(".sd-race-count");
     this.progress = root.querySelector("progress");
+    new Tip(root.querySelector(".sd-meaning"), root, ".sd-what", meaning);
     this.say("idle", "Press Race: plain against speculative decoding.");
   }
 
@@ -73,12 +77,14 @@ class Race {
     this.say("stopped", text);
   }
 
-  error({ text }) {
+  error({ text, hint = HINT }) {
     complain(this.root, text);
-    this.say("error", "Nothing was lost: change what is wrong and race again.");
+    this.say("error", hint);
   }
 
-  verdict(says) {
+  /** `runs`: each lane's run once more, in the events of one under Decode. */
+  verdict({ runs, ...says }) {
+    for (const [lane, events] of Object.entries(runs)) this.runs[lane].events = events;
     this.replay ??= new Replay(this.root, this.figures, (...said) => this.say(...said));
     this.replay.show(this.runs, says);
   }

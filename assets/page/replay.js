@@ -1,6 +1,9 @@
 // The replay of a race: two lanes, their clock and their chart, in the engine's own time.
 
 import { Charts, push } from "./charts.js";
+import { complain } from "./status.js";
+import { openRun } from "./step.js";
+import { marked } from "./terms.js";
 import { TokenView } from "./tokens.js";
 
 const TITLES = {
@@ -19,6 +22,9 @@ export class Replay {
     root.append(...this.parts);
     this.lanes = Object.entries(TITLES).map(([name, title]) => new Lane(clone(root, ".sd-lane-parts"), name, title));
     root.querySelector(".sd-lanes").append(...this.lanes.map((lane) => lane.root));
+    for (const lane of this.lanes) {
+      lane.root.querySelector(".sd-steps").addEventListener("click", () => complain(root, openRun(lane.run.events)));
+    }
     this.chart = new Track(root, structuredClone(figures));
     this.says = root.querySelectorAll("[data-says]");
     this.result = root.querySelector(".sd-verdict");
@@ -113,7 +119,7 @@ export class Replay {
 
   tell(shown) {
     this.result.classList.toggle("sd-unsaid", !shown);
-    for (const node of this.says) node.textContent = this.told[node.dataset.says];
+    for (const node of this.says) node.replaceChildren(...marked(this.told[node.dataset.says]));
   }
 }
 
@@ -156,7 +162,7 @@ class Lane {
     const from = this.done;
     while (this.done < rounds.length && rounds[this.done].at <= time) this.done += 1;
     const fresh = rounds.slice(from, this.done);
-    for (const { n, chips } of fresh) this.tokens.add(n, chips);
+    for (const { n, chips, proposed } of fresh) this.tokens.add(n, chips, proposed);
     this.tokens.flush();
     this.elapsed.textContent = Math.min(time, this.seconds).toFixed(2);
     if (fresh.length) this.measure(fresh.at(-1));

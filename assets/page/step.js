@@ -11,6 +11,7 @@ import { Picture } from "./step-round.js";
 const READ_ALOUD_S = 2; // a sentence that changes faster than this is not read to anybody
 const KEYS = { ArrowLeft: "back", ArrowRight: "on", Home: "first", End: "last", " ": "play" };
 const MOVES = new Set([...Object.values(KEYS), "slower", "faster"]); // that others may ask for
+export const STEP_TAB = "#step-view-button";
 const BUSY = ".sd:is([data-state=running], [data-state=waiting])";
 const CONTROLS = "input, textarea, select, a, button:not([role=tab]), [contenteditable=true]";
 
@@ -25,6 +26,14 @@ export function start(element, props, server) {
   document.addEventListener("specdec:run", ({ detail }) => take(detail));
   document.addEventListener("specdec:step", ({ detail }) => MOVES.has(detail) && view[detail]());
   if (window.specdecRun) take(window.specdecRun);
+}
+
+/** Show a finished run, from the text of its events, here and under Decode; why that cannot be, or nothing. */
+export function openRun(text) {
+  if (document.querySelector(BUSY)) return "A run is still going on: open this one when it has ended.";
+  document.dispatchEvent(new CustomEvent("specdec:open", { detail: { text } }));
+  document.querySelector(STEP_TAB)?.click();
+  return "";
 }
 
 class StepView {
@@ -221,16 +230,13 @@ class Files {
     if (file) complain(this.view.root, await this.open(file));
   }
 
-  /** Show a file's run, here and under Decode; what was wrong with it, or nothing. */
+  /** Show a file's run; what was wrong with it, or nothing. */
   async open(file) {
     if (file.size > this.maxBytes) return `The file is larger than ${this.maxBytes / 1e6} MB.`;
     const answer = await file
       .text()
       .then((text) => this.server.open_run(text))
       .catch(() => ({ error: "The file could not be read." }));
-    if (answer.error) return answer.error;
-    if (document.querySelector(BUSY)) return "A run is still going on: open the file when it has ended.";
-    document.dispatchEvent(new CustomEvent("specdec:open", { detail: { text: answer.events } }));
-    return "";
+    return answer.error || openRun(answer.events);
   }
 }

@@ -73,15 +73,21 @@ export class Tip {
   }
 }
 
-function described({ kind, meaning, text, round, p, q, u, acceptance, lists }) {
+function described({ kind, meaning, text, round, p, q, u, acceptance, lists, ...place }) {
   const facts = [["round", round + 1], ["p target", p], ["q draft", q], ["accepted with", acceptance], ["u drawn", u]];
   const table = element("dl");
   for (const [name, value] of facts) {
     if (known(value)) table.append(element("dt", name), element("dd", shown(value)));
   }
-  const parts = [element("strong", JSON.stringify(text)), element("p", `${kind}: ${meaning}`), table];
+  const parts = [element("strong", JSON.stringify(text)), element("p", `${kind}: ${meaning}`), element("p", where(kind, place)), table];
   if (lists) parts.push(columns(lists, text, { p, q }));
   return parts;
+}
+
+/** Which token of the answer it is, or would have been; of a draft also which one of its round. */
+function where(kind, { position, draft, proposed }) {
+  if (!draft) return `position ${position}`;
+  return `${kind === "accepted" ? "" : "meant for "}position ${position}, draft ${draft} of ${proposed}`;
 }
 
 /** A column of bars for each list; a token that is not among the likeliest is added below them, if its figure is known. */

@@ -10,6 +10,7 @@ const KINDS = {
   p: ["plain", "sampled by the target, nothing was drafted"],
   d: ["discarded", "a draft that was never judged"],
 };
+const DRAFTS = new Set("ard");
 const REFUSED = new Set(["rejected", "discarded"]);
 const NEAR_END = 40; // pixels: closer to its end than this, the text follows what is added
 
@@ -74,15 +75,27 @@ export class TokenView {
     this.root.querySelector(".sd-prompt").textContent = text;
   }
 
-  /** A round's tokens. A line that its last token breaks is broken behind the discarded drafts, which come later. */
-  add(round, chips) {
+  /** Tokens of the answer so far. */
+  length() {
+    return Object.entries(this.counts).reduce((sum, [kind, count]) => sum + (REFUSED.has(kind) ? 0 : count), 0);
+  }
+
+  /**
+   * A round's tokens. A line that its last token breaks is broken behind the discarded drafts, which come later.
+   * `proposed`: how many drafts the round had, where `chips` leave out those that were never judged.
+   */
+  add(round, chips, proposed = chips.filter(([code]) => DRAFTS.has(code)).length) {
+    const before = this.length();
     let breaks = "";
+    let draft = 0;
     for (const [code, text, ...judgement] of chips) {
       if (code !== "d") {
         if (breaks) this.fresh.append(gap(breaks));
         breaks = code === "r" ? "" : text.match(/\n*$/)[0];
       }
-      this.fresh.append(...this.piece(round, code, text, judgement));
+      draft += DRAFTS.has(code);
+      const place = DRAFTS.has(code) ? { position: before + draft, draft, proposed } : { position: this.length() + 1 };
+      this.fresh.append(...this.piece({ round, ...place }, code, text, judgement));
     }
     if (breaks) this.fresh.append(gap(breaks));
   }
@@ -103,7 +116,7 @@ export class TokenView {
   }
 
   /** Leading spaces stay outside of the coloured piece, so that words stand apart as they do in print. */
-  piece(round, code, text, [p, q, u, acceptance, lists]) {
+  piece(place, code, text, [p, q, u, acceptance, lists]) {
     const [kind, meaning] = KINDS[code];
     this.counts[kind] += 1;
     const word = text.trim() ? text.replace(/^ +/, "") : text;
@@ -114,7 +127,7 @@ export class TokenView {
     node.setAttribute("role", "listitem");
     node.setAttribute("aria-label", `${JSON.stringify(text)}, ${kind}`);
     node.append(...lines(word, REFUSED.has(kind)));
-    node.facts = { kind, meaning, text, round, p, q, u, acceptance, lists };
+    node.facts = { kind, meaning, text, ...place, p, q, u, acceptance, lists };
     const space = text.slice(0, text.length - word.length);
     return space ? [gap(space, kind), node] : [node];
   }

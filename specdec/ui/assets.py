@@ -12,11 +12,11 @@ STYLES = (
     *("explore.css", "explore-numbers.css", "ask.css", "bring.css", "honest.css", "guide.css", "present.css"),
 )
 SCRIPTS = (
-    *("live.js", "live-charts.js", "status.js", "tokens.js", "tip.js", "charts.js"),
+    *("live.js", "lost.js", "live-charts.js", "status.js", "tokens.js", "tip.js", "terms.js", "charts.js"),
     *("race.js", "replay.js", "step.js", "step-round.js"),
     *("explore.js", "whatif.js", "theory.js"),
-    *("step-left.js", "download.js", "picture.js", "picture-text.js"),
-    *("sizes.js", "bring.js"),
+    *("step-left.js", "download.js", "picture.js", "picture-text.js", "last-figures.js", "share.js"),
+    *("sizes.js", "note.js", "bring.js"),
     *("honest.js", "guide.js", "present.js"),
 )
 

@@ -9,6 +9,7 @@ from specdec.serving import Service
 from specdec.ui.models import dropdowns
 
 MAX_LOOKAHEAD = 12
+EMPTY: Any = ""  # None becomes 0 as soon as Gradio shows it
 
 
 def settings(service: Service) -> list[Any]:
@@ -29,7 +30,7 @@ def settings(service: Service) -> list[Any]:
         )
         top_k = _slider(0, 100, 0, step=1, label="Top-k", info="0 is off", elem_id="top-k")
         top_p = _slider(0, 1, 1, step=0.01, label="Top-p", info="1 is off", elem_id="top-p")
-        seed = gr.Number(None, precision=0, label="Seed", info="empty: a new one each run", elem_id="seed")
+        seed = gr.Number(EMPTY, label="Seed", info="empty: a new one each run", elem_id="seed")
         chat = gr.Checkbox(False, label="use the target's chat template", elem_id="chat")
     auto.change(
         lambda on: gr.update(interactive=not on),

@@ -12,17 +12,13 @@ from typing import Any
 import gradio as gr
 
 from specdec.serving import Offer, Service, targets
+from specdec.ui.assets import page_file
 from specdec.ui.models import DEFAULT, find, lists
 from specdec.ui.watch import Form
 
 STORY_LABEL, CHAT_LABEL = "How should the story begin?", "What do you ask of the model?"
 INSTRUCT = "smollm2-135m-instruct"
-SAY = """
-const said = element.querySelector("p");
-const say = () => { said.textContent = props.value || ""; };
-watch("value", say);
-say();
-"""
+NOTE = "import(new URL('ui/note.js', document.baseURI)).then((note) => note.start(element, props, watch));"
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,8 +98,7 @@ def _group(kind: Kind) -> gr.Dataset:
 
 def note() -> gr.HTML:
     """The place of the sentence."""
-    template = '<p class="sd-note" role="status"></p>'
-    return gr.HTML("", html_template=template, js_on_load=SAY, apply_default_css=False, elem_id="note")
+    return gr.HTML("", html_template=page_file("note.html"), js_on_load=NOTE, apply_default_css=False, elem_id="note")
 
 
 def wire(service: Service, groups: Sequence[gr.Dataset], said: gr.HTML, controls: Sequence[Any]) -> None:

@@ -22,6 +22,7 @@ from specdec.ui.assets import page_file
 from specdec.ui.handlers import follower, starts, stopper
 from specdec.ui.measure import UPDATES_PER_SECOND, Cancelled, bare, plain, warm_up
 from specdec.ui.meter import speed
+from specdec.ui.traces import whole
 from specdec.ui.verdict import verdict
 from specdec.ui.view import about, chips, line
 from specdec.ui.watch import Form, Stops, grow, waiting
@@ -98,7 +99,8 @@ def _events(service: Service, form: Form, cancelled: Cancelled) -> Lines:
     if cancelled():
         yield line("stopped", text="Stopped: a race needs both lanes to the end.")
     else:
-        yield line("verdict", **verdict(runs["plain"], runs["speculative"], asked["speculative"]))
+        told = {lane: whole(run, asked[lane]) for lane, run in runs.items()}
+        yield line("verdict", runs=told, **verdict(runs["plain"], runs["speculative"], asked["speculative"]))
 
 
 def _lane(
@@ -135,5 +137,6 @@ def _round(lane: str, step: Round, stats: Stats) -> dict[str, Any]:
         "at": round(stats.decode_s, 6),
         "tokens": stats.tokens,
         "chips": read,
+        "proposed": len(step.proposals),
         "speed": speed(stats),
     }

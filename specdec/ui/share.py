@@ -1,5 +1,6 @@
 """The Share tab: what `handover` makes of the settings, to be copied, and a picture of the last run."""
 
+from dataclasses import fields
 from typing import Any
 
 import gradio as gr
@@ -12,12 +13,19 @@ from specdec.ui.models import lists
 from specdec.ui.watch import Form, sentence
 
 ABSOLUTE = "(query) => query && new URL(query, location.origin + location.pathname).href"
+SEEDED = (
+    "(...settings) => import(new URL('ui/share.js', document.baseURI)).then((share) => share.seeded(settings, "
+    f"{[spec.name for spec in fields(Form)].index('seed')}))"
+)
 PICTURE = "() => import(new URL('ui/picture.js', document.baseURI)).then((picture) => picture.save())"
 
 
 def panel() -> list[gr.Textbox]:
     """What the tab shows: the link, the command, the snippet."""
-    told = "Runs what the settings say. Without a seed each run draws anew."
+    told = (
+        "Runs what the settings say; where they have no seed, with that of the last run, so that it is repeated. "
+        "Before a first run each draws anew."
+    )
     with gr.Column(elem_id="share"):
         texts = [
             _text("A link to this page with these settings", 3, "share-link", told),
@@ -36,7 +44,7 @@ def wire(
     `controls` are the prompt and the settings, in the order of `Form`'s fields; which models there are is asked anew.
     `generate` cannot be pressed before, so that no run has other settings than those of the link.
     """
-    shown = tab.select(_texts, controls, texts, api_name="share", show_progress="hidden", queue=False)
+    shown = tab.select(_texts, controls, texts, js=SEEDED, api_name="share", show_progress="hidden", queue=False)
     shown.then(None, texts[0], texts[0], js=ABSOLUTE, api_visibility="private")
 
     def opened(request: gr.Request) -> list[Any]:

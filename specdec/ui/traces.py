@@ -64,7 +64,12 @@ def events_of(text: str) -> str:
     for index, step in enumerate(trace.rounds):
         if not _possible(step):
             raise RequestError(f"this is not a trace: rounds[{index}] has numbers that no run has")
-    return line("begin") + "".join(retold(trace.records, _request(trace.started), trace.measurements))
+    return whole(trace, _request(trace.started))
+
+
+def whole(trace: Trace, request: GenerationRequest) -> str:
+    """All events of a finished run, as the page would have followed it."""
+    return line("begin") + "".join(retold(trace.records, request, trace.measurements))
 
 
 def _possible(step: Round) -> bool:

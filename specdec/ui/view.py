@@ -55,6 +55,7 @@ def _start(started: Started, request: GenerationRequest, meter: Meter) -> dict[s
         "prompt": request.prompt,
         "way": way(request),
         "about": about(started),
+        "seed": started.seed,
         "note": started.note,
         "drafts": drafts(started),
         "k": k if isinstance(k, int) and 0 <= k <= LIMITS.max_speculative_tokens else None,

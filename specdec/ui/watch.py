@@ -39,6 +39,11 @@ class Form:
     seed: float | None = None
     chat: bool = False
 
+    def __post_init__(self) -> None:
+        """A seed field that nobody has touched says "", one that was emptied None."""
+        if not self.seed and self.seed != 0:
+            object.__setattr__(self, "seed", None)
+
     def request(self) -> GenerationRequest:
         """The same as a request; ConfigError naming what is out of range. Page numbers may come as floats."""
         sampling = SamplingParams(

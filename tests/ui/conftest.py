@@ -45,6 +45,13 @@ def answers(address: str) -> bool:
 @contextmanager
 def running(*command: str) -> Iterator[str]:
     """The address of a server started by `python <command>`, PORT in it filled in; it is ended afterwards."""
+    with started(*command) as (address, _):
+        yield address
+
+
+@contextmanager
+def started(*command: str) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
+    """The same with its process, for who wants to end it earlier."""
     port = free_port()
     address = f"http://127.0.0.1:{port}/"
     filled = [part.replace("PORT", str(port)) for part in command]
@@ -55,7 +62,7 @@ def running(*command: str) -> Iterator[str]:
                 assert process.poll() is None, "the server ended by itself"
                 assert time.monotonic() < ends, "the server does not answer"
                 time.sleep(0.1)
-            yield address
+            yield address, process
         finally:
             process.terminate()
             process.wait(20)

@@ -61,6 +61,8 @@ def test_a_run_becomes_a_picture_in_the_pages_colours(slow: str, visit: Visit, s
     words = page.locator(WORDS).input_value()
     assert f"Tokens: {', '.join(' '.join(pair) for pair in counts)}." in words
     assert "lookahead k 3 · temperature 0.8" in words
+    for label, name in (("Speed-up", "speedup"), ("Time drafting", "draft"), ("Rounds", "rounds")):
+        assert f"{label} {page.locator(f'[data-figure={name}]').text_content()}" in words
     assert saved(page, "Step through", "Save a picture").size == picture.size
 
 

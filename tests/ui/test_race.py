@@ -12,6 +12,7 @@ from specdec.records import Record, Round
 from specdec.serving import GenerationRequest, Service, Settings
 from specdec.ui.measure import WARM_UP_TOKENS
 from specdec.ui.race import race
+from specdec.ui.step import open_run
 from tests.serving.toys import Toy, load_toy
 from tests.ui.test_watch import events, form, never
 
@@ -62,6 +63,20 @@ def test_each_lane_is_warmed_up_and_measured_alone_plain_first():
     assert service.at_once == 1
     assert [asked.speculation.num_speculative_tokens for asked in service.asked] == [0, 0, 4, 4]
     assert len({(asked.prompt, asked.target, asked.params.temperature) for asked in service.asked}) == 1
+
+
+def test_each_lane_is_told_once_more_as_a_run_to_step_through():
+    """The events that opening its trace gives: the same tokens, refused drafts, and those that were never judged."""
+    told = raced(Observed(), max_tokens=40)
+    assert list(told[-1]["runs"]) == ["plain", "speculative"]
+    for lane, run in told[-1]["runs"].items():
+        (trace,) = [event["text"] for event in events(run) if event["event"] == "trace"]
+        assert open_run(trace) == {"events": run}
+        raced_rounds = [event for event in told if event["event"] == "round" and event["lane"] == lane]
+        rounds = [event for event in events(run) if event["event"] == "round"]
+        for one, two in zip(raced_rounds, rounds, strict=True):
+            assert one["chips"] == [chip for chip in two["chips"] if chip[0] != "d"]
+            assert one["proposed"] == sum(chip[0] in "ard" for chip in two["chips"])
 
 
 def test_the_warm_up_is_not_counted():

@@ -44,6 +44,11 @@ def test_both_lanes_finish_and_the_verdict_is_told(demo: str, visit: Visit):
     ]
     assert texts[0] == texts[1] != ""
     assert page.locator(".sd-lane[data-name=speculative] .sd-tokens .sd-accepted").count()
+    places = lanes[1].evaluate_all(
+        "nodes => nodes.map(n => n.facts).filter(f => f.draft).map(f => [f.draft <= f.proposed, f.proposed])"
+    )
+    assert {tuple(place) for place in places} <= {(True, 3), (True, 2), (True, 1)}
+    assert [True, 3] in places
     ends = page.evaluate("document.querySelector('[data-chart=race]').data.map(({ y }) => y.at(-1))")
     assert ends == [24, 24]
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
@@ -51,6 +56,37 @@ def test_both_lanes_finish_and_the_verdict_is_told(demo: str, visit: Visit):
     page.get_by_role("button", name="Skip to the end").click()
     page.wait_for_selector(DONE)
     assert lanes[0].count() == 24
+
+
+def test_figures_are_defined_and_each_lane_can_be_stepped_through(slow: str, visit: Visit):
+    """A mark at every figure and at the reason's letters, its text in the page; the button opens the lane's run."""
+    page = visit(slow)
+    page.locator("#prompt textarea").fill("#0")
+    race(page, 24)
+    page.wait_for_selector(DONE)
+    marks = page.locator(".sd-race .sd-what")
+    assert marks.count() == 6
+    for mark in marks.all():
+        mark.focus()
+        said = page.locator(f"#{mark.get_attribute('aria-describedby')}").text_content()
+        assert len(said) > 40
+        assert page.locator("#sd-race-meaning").inner_text() == said
+    reason = page.locator("[data-says=reason]")
+    assert [mark.get_attribute("aria-label") for mark in reason.locator("button").all()] == ["What τ is", "What α is"]
+    page.keyboard.press("Escape")
+    assert page.locator("#sd-race-meaning").is_hidden()
+    for name, drafter in (("plain", "no drafts"), ("speculative", "drafts by draft")):
+        page.get_by_role("tab", name="Race").click()
+        lane = page.locator(f".sd-lane[data-name={name}]")
+        count = lane.locator(".sd-token[data-kind]:not(.sd-rejected)").count()
+        lane.get_by_role("button", name="Step through this run").click()
+        page.wait_for_function(f"document.querySelector('.sd-about').textContent.includes('{drafter}')")
+        page.wait_for_selector(".st[data-state=paused]")
+        kept = page.evaluate(
+            "window.specdecRun.events.flatMap(e => e.chips ?? []).filter(([kind]) => !'rd'.includes(kind)).length"
+        )
+        assert kept == count == 24
+        assert page.get_by_role("button", name="Download this run").is_enabled()
 
 
 def test_progress_is_told_and_stop_leaves_the_page_ready(slow: str, visit: Visit):

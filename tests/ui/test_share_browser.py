@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from specdec.cli.options import parse
-from tests.ui.test_browser import set_slider
+from tests.ui.test_browser import generate, set_slider
 
 pytestmark = pytest.mark.browser
 
@@ -41,3 +41,24 @@ def test_a_link_opens_the_page_with_the_same_settings(demo: str, visit: Visit):
     other.get_by_role("tab", name="Share").click()
     assert (shared(other, "command"), shared(other, "link")) == (command, address)
     assert "load_model" in shared(other, "python")
+
+
+def test_a_run_without_a_seed_is_handed_on_with_the_one_it_drew(demo: str, visit: Visit):
+    """Link, command and snippet repeat what is on the screen; the field stays empty, a seed that is given counts."""
+    page = visit(demo)
+    generate(page, tokens=4)
+    page.wait_for_selector(".sd[data-state=done]")
+    drawn = int(page.locator(".sd-about").inner_text().split("seed ")[1].split(" ")[0])
+    page.get_by_role("tab", name="Share").click()
+    command = shared(page, "command")
+    assert f"--seed {drawn} " in command
+    assert parse(shlex.split(command)[3:]).params.seed == drawn
+    assert f"&seed={drawn}&" in shared(page, "link")
+    assert f"seed={drawn}," in shared(page, "python")
+    assert "that of the last run" in page.locator("#share").inner_text()
+    page.get_by_role("button", name="Advanced").click()
+    assert page.get_by_label("Seed").input_value() == ""
+    page.get_by_label("Seed").fill("5")
+    page.get_by_role("tab", name="Decode").click()
+    page.get_by_role("tab", name="Share").click()
+    page.wait_for_function("document.querySelector('#share-command textarea').value.includes('--seed 5 ')")

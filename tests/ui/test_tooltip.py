@@ -92,6 +92,36 @@ def test_a_refused_draft_shows_both_distributions_and_its_correction_what_was_le
     assert list(columns(page)) == ["target p"]
 
 
+def test_a_token_says_which_of_the_answer_it_is(demo: str, visit: Visit):
+    """Numbered from 1 in reading order; a draft says which of its round it was, one not kept where it was meant."""
+    page = visit(demo)
+    generate(page, PROMPT, 60)
+    page.wait_for_selector(".sd[data-state=done]")
+    facts: list[dict[str, Any]] = page.locator(".sd-tokens .sd-token").evaluate_all("nodes => nodes.map(n => n.facts)")
+    answer = [fact["position"] for fact in facts if fact["kind"] not in ("rejected", "discarded")]
+    assert answer == list(range(1, 61))
+    place, draft, at = 0, 0, -1
+    for fact in facts:
+        kept = fact["kind"] not in ("rejected", "discarded")
+        if fact["round"] != at:
+            at, draft, before = fact["round"], 0, place
+        place += kept
+        if fact["kind"] in ("recovered", "bonus", "plain"):
+            assert "draft" not in fact
+            continue
+        draft += 1
+        proposed = sum("draft" in other for other in facts if other["round"] == at)
+        assert (fact["position"], fact["draft"], fact["proposed"]) == (before + draft, draft, proposed)
+    refused = first(page, "rejected")
+    refused.hover()
+    fact = refused.evaluate("node => node.facts")
+    page.get_by_text(
+        f"meant for position {fact['position']}, draft {fact['draft']} of {fact['proposed']}", exact=True
+    ).wait_for()
+    first(page, "recovered").hover()
+    page.get_by_text(f"position {fact['position']}", exact=True).wait_for()
+
+
 def test_greedy_shows_what_the_target_thought(demo: str, visit: Visit):
     """The softmax of the target, named as such; the draft's own choice is certain."""
     page = visit(demo)

@@ -194,6 +194,7 @@ def test_what_is_in_force_is_said():
         "prompt": "",
         "way": "greedy",
         "about": "big · no drafts · seed 1 · exact up to near-ties",
+        "seed": 1,
         "note": "why",
         "drafts": False,
         "k": None,

@@ -14,7 +14,7 @@ from specdec.checkpoints.extras import optional
 
 T = TypeVar("T")
 ATTEMPTS = 3
-ENOUGH_S = 20.0  # after so long no further attempt is made: `huggingface_hub` has then tried often enough itself
+ENOUGH_S = 20.0  # no further attempt is waited for beyond that: `huggingface_hub` has then tried often enough itself
 FIRST_S, LONGEST_S = 0.5, 8.0  # upper bounds of the waits
 LOOK_S = 0.1
 PASSING = {408, 429, 500, 502, 503, 504}
@@ -57,7 +57,7 @@ def patience(look: Callable[[], object]) -> Callable[[Callable[[], T]], T]:
         retry=tenacity.retry_if_exception(may_pass),
         wait=tenacity.wait_random_exponential(multiplier=FIRST_S, max=LONGEST_S),
         stop=tenacity.stop_after_attempt(ATTEMPTS)
-        | tenacity.stop_after_delay(ENOUGH_S)
+        | tenacity.stop_before_delay(ENOUGH_S)
         | (lambda _: not budget.spend()),
         sleep=lambda seconds: _wait(seconds, look),
         reraise=True,

@@ -2,57 +2,19 @@
 
 import os
 import shutil
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 
 from specdec.checkpoints import DEFAULT_DRAFT, DEFAULT_TARGET, fetch, known_models, load_model, resolve
 from specdec.checkpoints.bundled import DRAFTS, TARGETS
 from specdec.checkpoints.hub import cached, download
 from specdec.checkpoints.locate import WHEELS, find
-from specdec.checkpoints.patience import SAVED, RetryBudget, patience
 from specdec.errors import LoadError, NotFoundError, UnsupportedError
-from tests.checkpoints.files import bpe, write_tokenizer
-from tests.checkpoints.servers import COMMIT, Hub, make_wheel, out_of_reach, serving
-from tests.model.random_models import llama_reference
+from tests.checkpoints.servers import COMMIT, Hub, make_wheel
 
 TOY = "smollm2-135m-instruct"  # a name that has both a repository and a wheel
-
-
-@pytest.fixture
-def clean(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Empty caches, and a Hub and a package index that are out of reach."""
-    out_of_reach(tmp_path, monkeypatch)
-    return tmp_path
-
-
-@pytest.fixture(scope="module")
-def repository(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
-    """A repository's files: a model with tokenizer, and much that must not be downloaded."""
-    folder = tmp_path_factory.mktemp("repository")
-    llama_reference(vocab_size=400).save_pretrained(folder)
-    write_tokenizer(folder, bpe())
-    files = {path.name: path.read_bytes() for path in folder.iterdir()}
-    rubbish = [
-        "pytorch_model.bin",
-        "README.md",
-        "onnx/model.safetensors",
-        "tf_model.h5",
-        "run.py",
-        "model.safetensors.py",
-    ]
-    return files | dict.fromkeys(rubbish, b"do not fetch")
-
-
-@pytest.fixture
-def hub(clean: Path, repository: dict[str, bytes], monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
-    """The stand-in Hub, in the place of the real one."""
-    with serving(Hub("toys/llama", repository)) as hub:
-        monkeypatch.setenv("HF_ENDPOINT", hub.endpoint)
-        yield hub
 
 
 def test_a_model_is_downloaded_from_the_hub_and_runs(hub: Hub) -> None:
@@ -80,72 +42,6 @@ def test_a_download_can_be_cancelled(hub: Hub) -> None:
     with pytest.raises(Cancelled):
         fetch("toys/llama", cancel)
     assert cached("toys/llama") is None
-
-
-@pytest.fixture
-def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """Seconds that were waited between attempts, in no time."""
-    waits: list[float] = []
-
-    def wait(seconds: float, look: Callable[[], object]) -> None:
-        waits.append(seconds)
-        look()
-
-    monkeypatch.setattr("specdec.checkpoints.patience._wait", wait)
-    monkeypatch.setattr("specdec.checkpoints.patience.BUDGET", RetryBudget())
-    return waits
-
-
-def test_what_may_pass_is_tried_again(hub: Hub, waits: list[float]) -> None:
-    """A Hub that is down for two requests: the third attempt brings the model, after two short waits by chance."""
-    hub.refusals = 2
-    assert fetch("toys/llama").name == COMMIT
-    assert len(waits) == 2
-    assert 0 <= waits[0] <= 0.5
-    assert 0 <= waits[1] <= 1.0
-
-
-def test_three_attempts_are_enough(hub: Hub, waits: list[float]) -> None:
-    """One that stays down gets three requests, no more."""
-    hub.refusals = 100
-    with pytest.raises(NotFoundError, match="out of reach"):
-        fetch("toys/llama")
-    assert (len(hub.requests), len(waits)) == (3, 2)
-
-
-def test_in_a_storm_one_call_in_ten_is_repeated(waits: list[float]) -> None:
-    """A server that is down for 1,000 calls gets at most a tenth more of them, and ten that were saved up before."""
-    calls = 0
-
-    def down() -> None:
-        nonlocal calls
-        calls += 1
-        raise httpx.ConnectError("down")
-
-    for _ in range(1_000):
-        with pytest.raises(httpx.ConnectError):
-            patience(lambda: None)(down)
-    assert calls - 1_000 == len(waits)
-    assert 100 <= len(waits) <= 100 + SAVED
-
-
-def test_what_will_not_pass_is_not_tried_again(hub: Hub, waits: list[float]) -> None:
-    """A model that does not exist is asked for once."""
-    with pytest.raises(NotFoundError):
-        fetch("toys/other")
-    assert waits == []
-
-
-def test_a_wait_can_be_cancelled(hub: Hub) -> None:
-    """Between two attempts as well; the caller gets its own exception."""
-    hub.refusals = 100
-
-    def cancel(what: str, done: int, total: int) -> None:
-        raise InterruptedError("enough")
-
-    with pytest.raises(InterruptedError, match="enough"):
-        fetch("toys/llama", cancel)
-    assert len(hub.requests) == 1
 
 
 def test_a_second_fetch_asks_nobody(hub: Hub) -> None:

@@ -131,6 +131,22 @@ def test_a_breaker_opens_in_the_midst_of_a_run_and_says_so(put: Put, clock: Cloc
     assert state.losses.state == "closed"
 
 
+@pytest.mark.parametrize("mode", ["greedy", "match", "rejection"])
+def test_while_it_is_open_every_word_is_the_targets_own(mode: str, put: Put, clock: Clock):
+    """20 seeds behind an open breaker: each run is told that it is, asks no drafter, and says what the target alone
+    says for that seed, under rejection too."""
+    plan = put(Plan("propose", "raises"))
+    service = service_of(clock, breaker_failures=1)
+    run(service, ask(mode))
+    asked = plan.misdeeds
+    for seed in range(20):
+        (started, *_), ids = run(service, ask(mode, seed))
+        assert isinstance(started, Started)
+        assert started.breaker == "open"
+        assert ids == plainly(ask(mode, seed)), seed
+    assert plan.misdeeds == asked
+
+
 def test_a_trial_closes_it_and_a_failing_one_does_not(put: Put, clock: Clock):
     """Half-open after 30 s: the run says that it is the trial, and drafts; the next one is as any other."""
     broken = [True]
@@ -154,22 +170,27 @@ def test_a_trial_closes_it_and_a_failing_one_does_not(put: Put, clock: Clock):
     assert (records[0].breaker, records[0].note) == ("closed", "")
 
 
-def test_bad_input_and_cancelled_runs_do_not_count(put: Put, clock: Clock):
-    """Ten prompts that are too long and ten runs that are stopped: closed, and a trial among them is not used up."""
+@pytest.mark.parametrize("state", ["closed", "half-open"])
+def test_bad_input_and_cancelled_runs_do_not_count(state: str, put: Put, clock: Clock):
+    """Ten prompts that are too long, ten runs that are closed and ten that are cancelled: a closed breaker has counted
+    no failure, and a trial among them is not used up."""
     put(Plan("propose", "raises"))
     service = service_of(clock, breaker_failures=1)
-    run(service, ask("greedy"))
-    clock.now += 30
+    if state == "half-open":
+        run(service, ask("greedy"))
+        clock.now += 30
     for number in range(10):
-        bad = GenerationRequest("a" * 20_000, "target", "ngram", params=SamplingParams(max_tokens=4))
+        bad = GenerationRequest("a" * 2_000, "target", "ngram", params=SamplingParams(max_tokens=4))
         with pytest.MonkeyPatch.context() as patch, pytest.raises(ContextError):
             patch.setattr(TARGET.network, "context_length", 100)
             run(service, bad)
         stopped = service.stream(ask("greedy", number))
         next(stopped)
         stopped.close()
-    (state,) = service.drafting
-    assert (state.faults.state, state.faults.opened) == ("half-open", 1)
+        assert len(list(service.stream(ask("greedy", number), cancelled=lambda: True))) == 2
+    (found,) = service.drafting
+    opened = int(state == "half-open")
+    assert (found.faults.state, found.faults.opened, found.faults.failures) == (state, opened, opened)
 
 
 def test_a_drafter_that_never_comes_back_costs_one_deadline(put: Put, clock: Clock, monkeypatch: pytest.MonkeyPatch):

@@ -10,7 +10,7 @@ import pytest
 from specdec.config import LIMITS
 from specdec.serving import Service, Settings
 from specdec.serving.http.body import MAX_BYTES
-from tests.serving.http.servers import service_of, serving, streamed
+from tests.serving.http.servers import passes, service_of, serving, streamed
 
 COMPLETION: dict[str, Any] = {"model": "target", "prompt": "#0"}
 CHAT: dict[str, Any] = {"model": "target", "messages": [{"role": "user", "content": "hello"}]}
@@ -29,11 +29,6 @@ def refused(answer: httpx.Response, status: int = 400) -> dict[str, Any]:
     assert set(error) == {"message", "type", "param", "code"}
     assert isinstance(error["message"], str) and len(error["message"]) > 10
     return error
-
-
-def passes(service: Service) -> int:
-    """Passes of the target so far."""
-    return service._store.get("target").network.passes  # type: ignore[attr-defined]
 
 
 WRONG = [

@@ -1,11 +1,13 @@
 """`POST /generate`: every round as it happens, and the statistics at the end."""
 
+import socket
 from typing import Any
 
 import httpx
 import pytest
 
 from specdec.serving import Service
+from specdec.serving.http.server import listening
 from tests.decoding.toys import ToyCodec
 from tests.serving.http.servers import is_free, service_of, serving, streamed
 from tests.serving.test_service import counted
@@ -98,6 +100,14 @@ def test_the_answer_is_a_stream_that_nobody_may_keep(client: httpx.Client, path:
     assert answer.headers["content-type"].startswith("text/event-stream")
     assert answer.headers["cache-control"] == "no-store"
     assert answer.headers["x-accel-buffering"] == "no"
+
+
+def test_no_event_waits_for_an_acknowledgement():
+    """Connections have TCP_NODELAY: without it every answer but the first, and many an event, came 40 ms late."""
+    with listening("127.0.0.1", 0) as listener, socket.create_connection(listener.getsockname()):
+        accepted, _ = listener.accept()
+        with accepted:
+            assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
 
 
 def test_the_place_is_free_after_an_answer(client: httpx.Client, service: Service):

@@ -11,6 +11,12 @@ from specdec.errors import NotFoundError
 from tests.checkpoints.servers import COMMIT, Hub
 
 
+@pytest.fixture(autouse=True)
+def _budget(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that no other test has spent."""
+    monkeypatch.setattr("specdec.checkpoints.patience.BUDGET", RetryBudget())
+
+
 @pytest.fixture
 def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """Seconds that were waited between attempts, in no time."""
@@ -21,7 +27,6 @@ def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
         look()
 
     monkeypatch.setattr("specdec.checkpoints.patience._wait", wait)
-    monkeypatch.setattr("specdec.checkpoints.patience.BUDGET", RetryBudget())
     return waits
 
 

@@ -70,6 +70,8 @@ def listening(host: str, port: int) -> socket.socket:
     """A socket that listens; ConfigError where that cannot be."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        return socket.create_server((host, port), family=family)
+        listener = socket.create_server((host, port), family=family)
     except (OSError, OverflowError) as error:
         raise ConfigError(f"port {port} of {host} cannot be used ({error}): choose another with --port") from error
+    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # its connections inherit that; asyncio sets it not
+    return listener

@@ -95,9 +95,11 @@ def parse(lines: Iterator[str]) -> Iterator[tuple[str | None, Any]]:
             name = None
 
 
-def streamed(client: httpx.Client, path: str, body: dict[str, Any]) -> list[tuple[str | None, Any]]:
+def streamed(
+    client: httpx.Client, path: str, body: dict[str, Any], headers: dict[str, str] | None = None
+) -> list[tuple[str | None, Any]]:
     """All events of an answer."""
-    with client.stream("POST", path, json=body) as answer:
+    with client.stream("POST", path, json=body, headers=headers) as answer:
         assert answer.status_code == 200, answer.read()
         return list(parse(answer.iter_lines()))
 
@@ -112,3 +114,20 @@ def chatty(name: str) -> Toy:
 def gated(gate: threading.Event) -> Loader:
     """A loader of toys whose target waits at a gate."""
     return lambda name: toy(name, gate=gate if name == "target" else None)
+
+
+def slowed(seconds: float) -> Loader:
+    """A loader of toys whose passes take so long."""
+
+    def load(name: str) -> Toy:
+        model = load_toy(name)
+        quick = model.network.forward
+        model.network.forward = lambda *a, **o: (time.sleep(seconds), quick(*a, **o))[1]  # type: ignore[method-assign, func-returns-value]
+        return model
+
+    return load
+
+
+def passes(service: Service) -> int:
+    """Passes of the target so far."""
+    return service._store.get("target").network.passes  # type: ignore[attr-defined]

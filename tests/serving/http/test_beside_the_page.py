@@ -2,19 +2,23 @@
 
 import subprocess
 import sys
+import time
 
 import httpx
 import pytest
 
 from specdec.checkpoints import DEFAULT_TARGET
-from tests.serving.http.servers import program, until
+from tests.serving.http.servers import parse, program, until
 from tests.serving.http.test_refusals import refused
 from tests.source_tree import ROOT
 from tests.ui.conftest import free_port
 
 
 def test_both_answer_at_one_address():
-    """Each keeps its paths and headers; a forged address is not believed; SIGTERM ends both with status 0."""
+    """Each keeps its paths and headers; a forged address is not believed; SIGTERM ends both with status 0.
+
+    The signal comes while a text is streamed: that ends with its last event, the process within ten seconds.
+    """
     with (
         program("app", "--port", str(free_port()), "--requests-per-minute", "12") as (process, address),
         httpx.Client(base_url=address) as client,
@@ -33,11 +37,19 @@ def test_both_answer_at_one_address():
         assert answer.headers["x-request-id"] == "mine"
         assert refused(client.get("/v1/nowhere"), 404)
         assert not [name for name in answer.headers if name.startswith("access-control")]
-        for last in range(1, 13):
-            answer = client.get("/v1/models", headers={"x-forwarded-for": f"1.2.3.{last}"})
-        assert refused(answer, 429)
-        process.terminate()
+        body = {"prompt": "Once upon a time", "max_tokens": 512, "ignore_eos": True}
+        with client.stream("POST", "/generate", json=body, timeout=60) as stream:
+            events = parse(stream.iter_lines())
+            assert next(name for name, _ in events if name == "token")
+            for last in range(1, 13):
+                answer = client.get("/v1/models", headers={"x-forwarded-for": f"1.2.3.{last}"})
+            assert refused(answer, 429)
+            began = time.monotonic()
+            process.terminate()
+            *_, (name, done) = events
         assert process.wait(10) == 0
+        assert time.monotonic() - began <= 10
+    assert (name, done["finish_reason"]) == ("done", "cancelled")
 
 
 def test_the_command_lines_key_comes_before_the_environments(monkeypatch: pytest.MonkeyPatch):

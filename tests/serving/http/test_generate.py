@@ -1,11 +1,22 @@
 """`POST /generate`: every round as it happens, and the statistics at the end."""
 
+import socket
+from typing import Any
+
 import httpx
 import pytest
 
 from specdec.serving import Service
+from specdec.serving.http.server import listening
+from tests.decoding.toys import ToyCodec
 from tests.serving.http.servers import is_free, service_of, serving, streamed
 from tests.serving.test_service import counted
+from tests.serving.toys import Toy, ToyNetwork, toy
+
+STREAMED: dict[str, dict[str, Any]] = {
+    "/generate": {"max_tokens": 2},
+    "/v1/completions": {"max_tokens": 2, "model": "target", "stream": True},
+}
 
 
 def test_a_run_is_told_round_by_round(client: httpx.Client):
@@ -82,12 +93,21 @@ def test_a_seed_repeats_a_run(client: httpx.Client):
     assert len({streamed(client, "/generate", body)[-1][1]["text"] for _ in range(5)}) > 1
 
 
-def test_the_answer_is_a_stream_that_nobody_may_keep(client: httpx.Client):
+@pytest.mark.parametrize("path", ["/generate", "/v1/completions"])
+def test_the_answer_is_a_stream_that_nobody_may_keep(client: httpx.Client, path: str):
     """`text/event-stream`, `no-store`, no buffering by a proxy."""
-    answer = client.post("/generate", json={"prompt": "#0", "max_tokens": 2})
+    answer = client.post(path, json=STREAMED[path] | {"prompt": "#0"})
     assert answer.headers["content-type"].startswith("text/event-stream")
     assert answer.headers["cache-control"] == "no-store"
     assert answer.headers["x-accel-buffering"] == "no"
+
+
+def test_no_event_waits_for_an_acknowledgement():
+    """Connections have TCP_NODELAY: without it every answer but the first, and many an event, came 40 ms late."""
+    with listening("127.0.0.1", 0) as listener, socket.create_connection(listener.getsockname()):
+        accepted, _ = listener.accept()
+        with accepted:
+            assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
 
 
 def test_the_place_is_free_after_an_answer(client: httpx.Client, service: Service):
@@ -99,9 +119,26 @@ def test_the_place_is_free_after_an_answer(client: httpx.Client, service: Servic
 
 def test_characters_of_several_bytes_arrive_whole():
     """Pieces of text that are no ASCII go through JSON and back unchanged."""
-    from tests.serving.toys import toy
-
     words = ("é", "🙂", "\u2028", "<b>", '"', "\\", "\x00", "\ud7ff")
     with serving(service_of(loader=lambda name: toy(name, words=words))) as client:
         events = streamed(client, "/generate", {"prompt": "#0", "max_tokens": 8})
     assert events[-1][1]["text"] == "".join((*words[1:], words[0]))
+
+
+def test_a_character_split_over_two_tokens_arrives_whole():
+    """Its first half is held back until the second is there, on both streaming paths, drafted or not: no U+FFFD."""
+    smile = "🙂".encode()
+    words = ToyCodec((b"a", smile[:2], smile[2:], b"b"))
+
+    def halves(name: str) -> Toy:
+        return Toy(name, ToyNetwork(4, errs=3 if name == "draft" else 0), words)  # type: ignore[arg-type]
+
+    with serving(service_of(loader=halves, warm=False)) as client:
+        for draft in ("none", "draft"):
+            body = {"prompt": "a", "max_tokens": 7, "temperature": 0, "draft": draft}
+            told = streamed(client, "/generate", body)
+            rounds = "".join(value["text"] for name, value in told if name == "round")
+            assert rounds + told[-1][1]["tail"] == told[-1][1]["text"] == "🙂ba🙂b"
+            *chunks, _ = streamed(client, "/v1/completions", STREAMED["/v1/completions"] | body)
+            assert "".join(chunk["choices"][0]["text"] for _, chunk in chunks) == "🙂ba🙂b"
+            assert "\ufffd" not in str((told, chunks))

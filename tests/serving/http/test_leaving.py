@@ -9,45 +9,42 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
+from itertools import islice
+from typing import Any
 
 import httpx
 import pytest
 
-from specdec.serving import Service
-from tests.serving.http.servers import ANYBODY, gated, is_free, parse, service_of, serving, streamed, until
+from tests.serving.http.servers import (
+    ANYBODY,
+    gated,
+    is_free,
+    parse,
+    passes,
+    service_of,
+    serving,
+    slowed,
+    streamed,
+    until,
+)
 from tests.serving.http.test_refusals import refused
 from tests.serving.test_service import counted
-from tests.serving.toys import Toy, load_toy
 
 LONG = {"prompt": "#0", "max_tokens": 100_000, "draft": "none"}
 OPENAI = {"model": "target", "prompt": "#0", "max_tokens": 100_000, "draft": "none"}
+STREAMS = [("/generate", LONG), ("/v1/completions", OPENAI | {"stream": True})]
+SLOW = slowed(0.002)
 
 
-def passes(service: Service) -> int:
-    """Passes of the target so far."""
-    return service._store.get("target").network.passes  # type: ignore[attr-defined]
-
-
-def slow(name: str) -> Toy:
-    """A toy whose passes take 2 ms."""
-    model = load_toy(name)
-    quick = model.network.forward
-    model.network.forward = lambda *a, **o: (time.sleep(0.002), quick(*a, **o))[1]  # type: ignore[method-assign, func-returns-value]
-    return model
-
-
-@pytest.mark.parametrize("path", ["/generate", "/v1/completions"])
-def test_a_client_that_leaves_stops_its_run(path: str):
+@pytest.mark.parametrize(("path", "body"), STREAMS)
+def test_a_client_that_leaves_stops_its_run(path: str, body: dict[str, Any]):
     """Fifty times after three events: the place is free, no pass is made afterwards, no thread is left."""
-    service = service_of(loader=slow)
-    body = LONG if path == "/generate" else OPENAI | {"stream": True}
+    service = service_of(loader=SLOW)
     with serving(service) as client:
         threads = 0
         for turn in range(50):
             with client.stream("POST", path, json=body) as answer:
-                events = parse(answer.iter_lines())
-                for _ in range(3):
-                    next(events)
+                assert len(list(islice(parse(answer.iter_lines()), 3))) == 3
             until(lambda: is_free(service), 10)
             threads = threads or threading.active_count()
             assert turn < 1 or threading.active_count() <= threads + 1
@@ -56,9 +53,22 @@ def test_a_client_that_leaves_stops_its_run(path: str):
         assert passes(service) == made
 
 
+@pytest.mark.parametrize(("path", "body"), STREAMS)
+def test_after_a_client_has_left_two_passes_are_made_at_most(path: str, body: dict[str, Any]):
+    """Five times with passes of 50 ms: the one that is being made, and one that may begin until the leave is heard."""
+    service = service_of(loader=slowed(0.05))
+    with serving(service) as client:
+        for _ in range(5):
+            with client.stream("POST", path, json=body) as answer:
+                assert len(list(islice(parse(answer.iter_lines()), 3))) == 3
+            left = passes(service)
+            until(lambda: is_free(service), 10)
+            assert passes(service) - left <= 2
+
+
 def test_a_client_that_leaves_before_its_answer_stops_it_too():
     """An answer that is not streamed is not finished for nobody; one that waits leaves the line."""
-    service = service_of(loader=slow)
+    service = service_of(loader=SLOW)
     with serving(service) as client:
         for _ in range(3):
             with pytest.raises(httpx.ReadTimeout):
@@ -154,7 +164,7 @@ def test_a_wait_may_be_so_long():
 
 def test_a_run_may_be_so_long():
     """A generation that meets the deadline ends there with its text, and says "length"."""
-    with serving(service_of(replace(ANYBODY, max_seconds=0.3), slow)) as client:
+    with serving(service_of(replace(ANYBODY, max_seconds=0.3), SLOW)) as client:
         answer = client.post("/v1/completions", json=OPENAI | {"temperature": 0}).json()
         assert answer["choices"][0]["finish_reason"] == "length"
         tokens = answer["usage"]["completion_tokens"]
@@ -179,3 +189,16 @@ def test_requests_at_once_do_not_mix():
     assert answers == [counted(number % 8, 10 + number) for number in range(20)]
     gc.collect()
     assert is_free(service)
+
+
+def test_seeds_at_once_do_not_mix():
+    """Twelve seeds at temperature 2 over a drafting model: together each says what it says alone, not all the same."""
+    with serving(service_of()) as client, ThreadPoolExecutor(12) as pool:
+
+        def ask(seed: int) -> str:
+            body = {"prompt": "#0", "max_tokens": 24, "temperature": 2.0, "draft": "draft", "seed": seed}
+            return str(streamed(client, "/generate", body | {"num_speculative_tokens": 3})[-1][1]["text"])
+
+        alone = list(map(ask, range(12)))
+        assert list(pool.map(ask, range(12))) == alone
+    assert len(set(alone)) > 1

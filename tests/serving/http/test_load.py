@@ -8,6 +8,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Coroutine, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +18,8 @@ import httpx
 import pytest
 
 from specdec.checkpoints import DEFAULT_TARGET
-from tests.serving.http.servers import ANYBODY, is_free, parse, program, service_of, serving, until
+from tests.serving.http.servers import ANYBODY, gated, is_free, parse, program, service_of, serving, until
+from tests.serving.http.test_refusals import refused
 from tests.serving.test_service import counted
 from tests.serving.toys import ToyCache
 
@@ -165,3 +167,18 @@ def test_nothing_of_two_hundred_clients_stays():
             kinds = [sum(isinstance(each, kind) for each in there) for kind in (asyncio.Task, ToyCache)]
             left.append((*kinds, threading.active_count()))
         assert all(now <= then for later in left[1:] for now, then in zip(later, left[0], strict=True)), left
+
+
+def test_a_full_line_says_so_at_once():
+    """One request runs, sixteen wait: of fifty more each is told within 100 ms to come again."""
+    gate = threading.Event()
+    service = service_of(loader=gated(gate), warm=False)
+    body = {"model": "target", "prompt": "#0", "max_tokens": 3, "draft": "none"}
+    with serving(service) as client, ThreadPoolExecutor(17) as pool:
+        for _ in range(17):
+            pool.submit(client.post, "/v1/completions", json=body)
+        until(lambda: service.standing == 17)
+        late = [client.post("/v1/completions", json=body) for _ in range(50)]
+        gate.set()
+    assert {refused(answer, 503)["code"] for answer in late} == {"queue_full"}
+    assert max(answer.elapsed.total_seconds() for answer in late) <= 0.1

@@ -10,7 +10,7 @@ import pytest
 from specdec.config import LIMITS
 from specdec.serving import Service, Settings
 from specdec.serving.http.body import MAX_BYTES
-from tests.serving.http.servers import service_of, serving, streamed
+from tests.serving.http.servers import passes, service_of, serving, streamed
 
 COMPLETION: dict[str, Any] = {"model": "target", "prompt": "#0"}
 CHAT: dict[str, Any] = {"model": "target", "messages": [{"role": "user", "content": "hello"}]}
@@ -29,11 +29,6 @@ def refused(answer: httpx.Response, status: int = 400) -> dict[str, Any]:
     assert set(error) == {"message", "type", "param", "code"}
     assert isinstance(error["message"], str) and len(error["message"]) > 10
     return error
-
-
-def passes(service: Service) -> int:
-    """Passes of the target so far."""
-    return service._store.get("target").network.passes  # type: ignore[attr-defined]
 
 
 WRONG = [
@@ -75,13 +70,11 @@ def test_each_wrong_value_is_named(client: httpx.Client, service: Service, name:
     [
         ("/generate", {}, "prompt"),
         ("/generate", GENERATE | {"max_tokens": None}, "max_tokens"),
-        ("/generate", GENERATE | {"top": 11}, "top"),
         ("/generate", GENERATE | {"stop_token_ids": [True]}, "stop_token_ids.0"),
         ("/generate", {"prompt": ["a"]}, "prompt"),
         ("/v1/completions", {"prompt": "a"}, "model"),
         ("/v1/completions", COMPLETION | {"prompt": ["a", "b"]}, "prompt"),
         ("/v1/completions", COMPLETION | {"prompt": [1, 2]}, "prompt"),
-        ("/v1/completions", COMPLETION | {"logprobs": 11}, "logprobs"),
         ("/v1/completions", COMPLETION | {"n": 2}, "n"),
         ("/v1/completions", COMPLETION | {"n": True}, "n"),
         ("/v1/completions", COMPLETION | {"stream": 1}, "stream"),
@@ -101,6 +94,22 @@ def test_each_wrong_value_is_named(client: httpx.Client, service: Service, name:
 def test_each_endpoint_names_its_own(client: httpx.Client, path: str, body: dict[str, Any], param: str):
     """Missing fields, and those that only this endpoint has."""
     assert refused(client.post(path, json=body))["param"] == param
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "name"),
+    [
+        ("/generate", GENERATE, "top"),
+        ("/v1/completions", COMPLETION, "logprobs"),
+        ("/v1/chat/completions", CHAT | {"logprobs": True}, "top_logprobs"),
+    ],
+)
+def test_ten_likeliest_tokens_and_no_more(client: httpx.Client, path: str, body: dict[str, Any], name: str):
+    """Ten are given (of a vocabulary of eight: all), eleven refused, under the name that each endpoint has for them."""
+    assert client.post(path, json=body | {name: 10, "max_tokens": 2}).status_code == 200
+    error = refused(client.post(path, json=body | {name: 11, "max_tokens": 2}))
+    assert error["param"] == name
+    assert "10" in error["message"]
 
 
 def test_fields_that_openai_knows_and_this_server_does_not(client: httpx.Client):

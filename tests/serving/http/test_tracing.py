@@ -1,7 +1,9 @@
 """A request has one name: in its answer, and in every line that the log has of it."""
 
+import asyncio
 import json
 import logging
+import random
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -12,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from specdec.serving.http import create_api
 from specdec.serving.http.logs import JsonLines
 from specdec.serving.http.tracing import Ids
 from tests.serving.http.servers import program, service_of, serving, until
@@ -111,6 +114,48 @@ def test_every_request_is_one_line(client: httpx.Client, lines: list[str]):
         assert "SECRET" not in line
         assert "\n" not in line
         assert line.isascii()
+
+
+def test_no_body_gets_into_the_log(client: httpx.Client, lines: list[str]):
+    """One that is no JSON, and 66,000 bytes whole and in chunks: 400, 413, 413, a line each, with nothing of them."""
+    long = b"SECRET" * 11_000
+    sent: list[Any] = [(b'{"prompt": "SECRET', 400), (long, 413), (iter([long[:40_000], long[40_000:]]), 413)]
+    for body, status in sent:
+        answer = client.post("/generate", content=body, headers={"content-type": "application/json"})
+        assert (answer.status_code, "SECRET" in answer.text) == (status, False)
+    until(lambda: len(lines) >= 3)
+    assert [json.loads(line)["status"] for line in lines] == [400, 413, 413]
+    assert not [line for line in lines if "SECRET" in line]
+
+
+def test_a_thousand_strange_requests_are_a_thousand_lines(lines: list[str]):
+    """Random bytes as ids, random characters as prompts: each line is one JSON object whose id is the answer's own."""
+    chance = random.Random(1)
+
+    async def answers() -> list[httpx.Response]:
+        there = httpx.ASGITransport(create_api(service_of()))
+        async with httpx.AsyncClient(transport=there, base_url="http://here") as client:
+            return [await client.post("/generate", **strange(chance)) for _ in range(1_000)]
+
+    answered = asyncio.run(answers())
+    said = list(map(json.loads, lines))
+    assert len(said) == 1_000
+    assert {type(line) for line in said} == {dict}
+    assert not [line for line in lines if "\n" in line or "\r" in line]
+    assert {answer.status_code for answer in answered} == {200}
+    for line, answer in zip(said, answered, strict=True):
+        assert re.fullmatch(r"[A-Za-z0-9._-]{1,128}", line["request_id"])
+        assert line["request_id"] == answer.headers["x-request-id"]
+
+
+def strange(chance: random.Random) -> dict[str, Any]:
+    """A request with an id of random bytes, and a prompt of random characters, surrogates among them."""
+    alphabet = chance.choice((range(0x80), range(0x11_0000), range(0xD800, 0xE000)))
+    prompt = "".join(map(chr, chance.choices(alphabet, k=chance.randrange(20))))
+    request_id = chance.randbytes(chance.randrange(6)) if chance.random() < 0.5 else b"%d" % chance.getrandbits(64)
+    headers = {b"x-request-id": request_id, b"content-type": b"application/json"}
+    body = {"prompt": f"{prompt}#0", "max_tokens": chance.randrange(2), "draft": "none"}
+    return {"content": json.dumps(body), "headers": headers}
 
 
 def test_what_failed_is_logged_with_the_same_name(lines: list[str]):

@@ -177,6 +177,12 @@ def test_the_command_line_comes_before_the_environment(
     assert os.environ.get("SPECDEC_THREADS") == (str(threads) if threads else None)
 
 
+def test_a_port_can_come_from_the_environment_alone(monkeypatch: pytest.MonkeyPatch):
+    """As Gradio's own programs take it."""
+    monkeypatch.setenv("GRADIO_SERVER_PORT", "9999")
+    assert front.options([]).port == 9999
+
+
 def test_a_taken_port_is_said_in_one_sentence():
     """Before anything is built: what is wrong, and what to do."""
     with socket.create_server(("127.0.0.1", 0)) as taken:

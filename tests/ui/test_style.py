@@ -32,11 +32,16 @@ def theme(selector: str) -> dict[str, str]:
     return dict(re.findall(r"--sd-([a-z-]+): (#[0-9a-f]{6});", block[1]))
 
 
+def linear(colour: str) -> list[float]:
+    """Red, green and blue as amounts of light, 0 to 1 (sRGB)."""
+    channels = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    return [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+
+
 def luminance(colour: str) -> float:
     """Relative luminance (WCAG 2.2)."""
-    channels = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
-    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
-    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+    red, green, blue = linear(colour)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
 def contrast(one: str, other: str) -> float:

@@ -20,6 +20,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from specdec.cli.options import build_parser  # noqa: E402
+from specdec.cli.setting_options import shown  # noqa: E402
 from specdec.settings import PREFIX, PUBLIC, Settings  # noqa: E402
 from specdec.telemetry.names import METRICS, RUN, Metric  # noqa: E402
 
@@ -109,9 +110,8 @@ def hosting_page() -> str:
 
 def _setting(spec: "Field[Any]") -> str:
     meaning = spec.metadata["meaning"].replace("|", "\\|")
-    otherwise, there = spec.default, SPACES_OWN.get(spec.name, spec.default)
-    shown = [f"{value:g}" if isinstance(value, float) else str(value) or "nothing" for value in (otherwise, there)]
-    return f"| `{PREFIX}{spec.name.upper()}` | {meaning} | {' | '.join(shown)} |"
+    there = SPACES_OWN.get(spec.name, spec.default)
+    return f"| `{PREFIX}{spec.name.upper()}` | {meaning} | {shown(spec.default)} | {shown(there)} |"
 
 
 def example() -> tuple[str, str]:

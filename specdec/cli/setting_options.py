@@ -19,7 +19,7 @@ def add_settings(parser: argparse.ArgumentParser, but: Collection[str] = ()) -> 
                 f"--{spec.name.replace('_', '-')}",
                 type=type(spec.default),
                 metavar=spec.metadata["metavar"],
-                help=f"{spec.metadata['meaning']} (default: {_shown(spec.default)})",
+                help=f"{spec.metadata['meaning']} (default: {shown(spec.default)})",
             )
 
 
@@ -28,5 +28,6 @@ def chosen_settings(options: argparse.Namespace) -> dict[str, Any]:
     return {spec.name: getattr(options, spec.name, None) for spec in fields(Settings)}
 
 
-def _shown(default: Any) -> str:
+def shown(default: Any) -> str:
+    """A default as documentation has it."""
     return f"{default:g}" if isinstance(default, float) else str(default) or "nothing"

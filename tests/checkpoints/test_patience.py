@@ -30,6 +30,11 @@ def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     return waits
 
 
+def down() -> None:
+    """A server that nobody reaches."""
+    raise httpx.ConnectError("down")
+
+
 def test_what_may_pass_is_tried_again(hub: Hub, waits: list[float]) -> None:
     """A Hub that is down for two requests: the third attempt brings the model, after two short waits by chance."""
     hub.refusals = 2
@@ -51,21 +56,16 @@ def test_in_a_storm_one_call_in_ten_is_repeated(waits: list[float]) -> None:
     """A server that is down for 1,000 calls gets at most a tenth more of them, and ten that were saved up before."""
     calls = 0
 
-    def down() -> None:
+    def counted() -> None:
         nonlocal calls
         calls += 1
-        raise httpx.ConnectError("down")
+        down()
 
     for _ in range(1_000):
         with pytest.raises(httpx.ConnectError):
-            patience(lambda: None)(down)
+            patience(lambda: None)(counted)
     assert calls - 1_000 == len(waits)
     assert 100 <= len(waits) <= 100 + SAVED
-
-
-def down() -> None:
-    """A server that nobody reaches."""
-    raise httpx.ConnectError("down")
 
 
 def test_no_wait_goes_beyond_the_deadline(waits: list[float], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -52,10 +52,13 @@ def serving(service: Service, buffer: int = 0, told: Any = None) -> Iterator[htt
 
 
 @contextmanager
-def program(*arguments: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """`python -m <arguments>` and the address that it prints; ended by whoever has not ended it before."""
+def program(*arguments: str, log: int = subprocess.PIPE) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """`python -m <arguments>` and the address that it prints; ended by whoever has not ended it before.
+
+    Nobody reads its log before it ends: where that gets longer than a pipe holds, it must go elsewhere.
+    """
     command = [sys.executable, "-m", *arguments]
-    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=log, text=True) as process:
         try:
             assert process.stdout
             said = process.stdout.readline()

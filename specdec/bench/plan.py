@@ -151,12 +151,14 @@ def _sizes(scope: Scope, facts: Facts, notes: list[str]) -> Iterator[Contest]:
 
 
 def _lengths(scope: Scope, facts: Facts, notes: list[str]) -> Iterator[Contest]:
+    """With peers, their plain decoding too: reading the prompt is theirs alone."""
     target, draft = _pair(scope)
+    theirs = (Way("transformers"), Way("llama.cpp")) if "peers" in scope.suites else ()
     longest = facts.context_length(target) - scope.tokens
     left_out = [length for length in scope.lengths if length > longest]
     for length in scope.lengths:
         if length <= longest:
-            yield _contest("prompt-length", scope, target, (_way(draft, scope),), prompt_tokens=length)
+            yield _contest("prompt-length", scope, target, (_way(draft, scope), *theirs), prompt_tokens=length)
     if left_out:
         notes.append(
             f"Prompts of {', '.join(map(str, left_out))} tokens with {scope.tokens} behind them do not fit the "

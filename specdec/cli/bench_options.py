@@ -67,7 +67,8 @@ def _add_what(group: Any) -> None:
     group.add_argument(
         "--peers",
         action="store_true",
-        help="measure transformers and llama.cpp too, where they are installed, on the same weights and threads",
+        help="measure transformers and llama.cpp too, where they are installed, on the same weights and threads; plain "
+        "in `prompt-length`, with drafts in a suite of their own",
     )
     group.add_argument(
         "-k",

@@ -12,20 +12,42 @@ from specdec.model.cache import KVCache
 from specdec.model.kernels import MAX_WINDOW, SMALL_PRODUCT, lone_row_runs
 from specdec.model.operations import F32, softmax_unnormalised
 from specdec.model.window import Segment, Window
+from specdec.model.workers import Workers
 
 
-def attend(queries: F32, kv: KVCache, layer: int, window: Window) -> F32:
+def attend(queries: F32, kv: KVCache, layer: int, window: Window, workers: Workers) -> F32:
     """Attention of M scaled queries over the cache, the window's own keys included. [M, H, D] -> [M, H·D]"""
     rows, heads, dim = queries.shape
     out = np.empty((rows, heads, kv.values.shape[-1]), np.float32)  # (M, H, E)
+    if rows > MAX_WINDOW:
+        workers.run(lambda part: _attend_heads(queries, out, kv, layer, window, part), heads)
+    else:
+        _attend_rows(queries, out, kv, layer, window)
+    return out[:, :, :dim].reshape(rows, heads * dim)
+
+
+def _attend_heads(queries: F32, out: F32, kv: KVCache, layer: int, window: Window, part: slice) -> None:
+    """Fill some heads of `out` for the many rows of a prefill, as ordinary products."""
+    shared = queries.shape[1] // kv.keys.shape[1]
+    for head in range(part.start, part.stop):
+        keys, values = kv.keys[layer, head // shared], kv.values[layer, head // shared]  # (D, S), (S, E)
+        for segment in window.segments:
+            scores = queries[segment.rows, head] @ keys[:, : segment.keys]
+            scores[:, segment.mask_from :] += segment.mask
+            sums = softmax_unnormalised(scores)
+            result = np.matmul(scores, values[: segment.keys], out=out[segment.rows, head])
+            result /= sums
+
+
+def _attend_rows(queries: F32, out: F32, kv: KVCache, layer: int, window: Window) -> None:
+    """Fill `out` for the few rows of a window, each with the bits it has alone."""
     for segment in window.segments:
         part = segment.rows
-        if part.stop - part.start == 1 and rows > 1:  # a lone row among others: run it as any lone row
+        if part.stop - part.start == 1 and len(out) > 1:  # a lone row among others: run it as any lone row
             same = np.repeat(queries[part], lone_row_runs(), axis=0)
             out[part] = _attend_segment(same, np.empty((len(same), *out.shape[1:]), np.float32), kv, layer, segment)[:1]
         else:
             _attend_segment(queries[part], out[part], kv, layer, segment)
-    return out[:, :, :dim].reshape(rows, heads * dim)
 
 
 def _attend_segment(queries: F32, out: F32, kv: KVCache, layer: int, segment: Segment) -> F32:

@@ -9,9 +9,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from specdec.model.kernels import MAX_WINDOW
 from specdec.model.linear import Linear, lay_together
 from specdec.model.operations import F32
 from specdec.model.rotary import Rotary
+from specdec.model.workers import Workers
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +39,10 @@ class Stack:
     positions: F32 | None  # (context, C)
     rotary: Rotary | None
     norm: Callable[[F32, np.float32], F32]
-    activation: Callable[[F32], F32]
+    activation: Callable[[F32, F32], None]
     final_scale: F32 | None  # where the output layer is shared and cannot take them in
     final_shift: F32 | None
+    workers: Workers
 
     def embed(self, tokens: list[int], positions: slice) -> F32:
         """[T] -> [T, C]"""
@@ -47,6 +50,15 @@ class Stack:
         if self.positions is not None:
             x += self.positions[positions]
         return x
+
+    def activate(self, x: F32, inner: int) -> F32:
+        """[M, 2·I or I] -> [M, I]; the rows of a prefill are shared out between threads."""
+        out = np.empty((len(x), inner), np.float32)
+        if len(x) > MAX_WINDOW:
+            self.workers.run(lambda rows: self.activation(x[rows], out[rows]), len(x))
+        else:
+            self.activation(x, out)
+        return out
 
     def logits(self, x: F32, eps: np.float32) -> F32:
         """[M, C] -> [M, V]"""

@@ -32,6 +32,7 @@ def build(config: ModelConfig, weights: Weights, workers: Workers) -> Stack:
         activation=gelu_doubled,
         final_scale=take(weights, "transformer.ln_f.weight", width),
         final_shift=take(weights, "transformer.ln_f.bias", width),
+        workers=workers,
     )
 
 

@@ -13,11 +13,13 @@ import numpy as np
 from specdec.model import kernels
 from specdec.model.kernels import MAX_WINDOW, SMALL_PRODUCT
 from specdec.model.operations import F32
+from specdec.model.window import chunks_of
 from specdec.model.workers import Workers, even_slices
 
 SHARED_BYTES = 1_000_000  # a window through a matrix smaller than this is not worth waking a second thread for
 LEAD_BYTES = 400_000  # what a thread has read of a matrix by the time another, which it woke, begins
 SHARED_PRODUCT = 8_000_000  # nor is a prefill of fewer multiplications than this
+BLOCK_BYTES = 600_000  # of a matrix that prefill reads for all its chunks of rows while a cache holds them
 PANEL_WIDTHS = (64, 32, 16, 8, 4)
 
 
@@ -76,17 +78,20 @@ class Linear:
             self._workers.run(lambda part: kernels.product(x, panels[part], stacked[part]), len(panels), lead)
 
     def _prefill(self, x: F32, out: F32) -> None:
-        """Many rows, as ordinary products."""
-        matrix = self._matrix().T  # (K, P·W)
-        if len(x) * matrix.size < SHARED_PRODUCT:
-            np.matmul(x, matrix, out=out)
-        else:
-            self._workers.run(lambda part: self._multiply(x, matrix, out, part), len(self.panels))
+        """Many rows, as ordinary products of a chunk of rows and a block of panels, cut alike however many rows."""
+        threads = self._workers.threads
+        blocks = even_slices(len(self.panels), threads * -(-self.panels.nbytes // (threads * BLOCK_BYTES)))
 
-    def _multiply(self, x: F32, matrix: F32, out: F32, panels: slice) -> None:
-        """Fill the columns of `out` that some panels stand for."""
-        columns = slice(panels.start * self.width, panels.stop * self.width)
-        np.matmul(x, matrix[:, columns], out=out[:, columns])
+        def multiply(part: slice) -> None:
+            for block in blocks[part]:
+                columns = slice(block.start * self.width, block.stop * self.width)
+                for rows in chunks_of(len(x)):
+                    np.matmul(x[rows], self._matrix()[columns].T, out=out[rows, columns])
+
+        if len(x) * self.panels.size < SHARED_PRODUCT:
+            multiply(slice(0, len(blocks)))
+        else:
+            self._workers.run(multiply, len(blocks))
 
 
 def _to_panels(weight: F32, width: int) -> F32:

@@ -35,6 +35,7 @@ def build(config: ModelConfig, weights: Weights, workers: Workers) -> Stack:
         activation=swiglu,
         final_scale=final_scale if embedding is None else None,
         final_shift=None,
+        workers=workers,
     )
 
 

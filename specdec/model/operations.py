@@ -1,6 +1,6 @@
 """Row-wise operations: each row's result depends on that row alone, bit for bit. M rows, C width.
 
-All take and return float32 and write into fresh arrays or into their first argument, as said.
+All take and return float32 and write into fresh arrays, into their first argument or into `out`, as said.
 """
 
 import math
@@ -33,23 +33,22 @@ def layer_norm(x: F32, eps: np.float32) -> F32:
     return rms_norm(centred, eps)
 
 
-def swiglu(gate_up: F32) -> F32:
+def swiglu(gate_up: F32, out: F32) -> None:
     """silu(gate) · up (Shazeer 2020), where the first half of each row holds gate / 2. [M, 2·I] -> [M, I]
 
     silu(g) = g · sigmoid(g) = h · (1 + tanh h) with h = g / 2: one transcendental, and no overflow for any g.
     """
     inner = gate_up.shape[-1] // 2
     half, up = gate_up[:, :inner], gate_up[:, inner:]
-    out: F32 = np.tanh(half)
+    np.tanh(half, out=out)
     out += ONE
     out *= half
     out *= up
-    return out
 
 
-def gelu_doubled(x: F32) -> F32:
+def gelu_doubled(x: F32, out: F32) -> None:
     """2 · gelu(x) in the tanh form (Hendrycks & Gimpel 2016); the factor ½ sits in the next matrix. [M, I] -> [M, I]"""
-    out: F32 = x * x
+    np.multiply(x, x, out=out)
     out *= GELU_CUBIC
     out += ONE
     out *= x
@@ -57,7 +56,6 @@ def gelu_doubled(x: F32) -> F32:
     np.tanh(out, out=out)
     out += ONE
     out *= x
-    return out
 
 
 def softmax_unnormalised(scores: F32) -> F32:

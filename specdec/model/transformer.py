@@ -15,12 +15,12 @@ from specdec.model import gpt2, llama
 from specdec.model.attention import attend
 from specdec.model.blocks import Block
 from specdec.model.cache import KVCache
-from specdec.model.kernels import MAX_WINDOW, lone_row_runs
+from specdec.model.kernels import lone_row_runs
 from specdec.model.operations import F32
 from specdec.model.rotary import C64, rotate
 from specdec.model.selftest import windows_equal_rows
 from specdec.model.weights import Weights
-from specdec.model.window import PREFILL_CHUNK, Window, plan
+from specdec.model.window import Window, passes, plan
 from specdec.model.workers import Workers
 
 
@@ -67,18 +67,16 @@ class Transformer:
 
         Returns the logits of the last `logits` rows, (logits, V); of all T where None; 0 skips the output layer.
         Up to 16 tokens are a window: with `exact` each of its rows has the bits it would have alone. More are
-        prefilled in chunks of bounded memory. RequestError on an id outside the vocabulary, CacheError where the
+        prefilled in passes of bounded memory. RequestError on an id outside the vocabulary, CacheError where the
         cache is full; neither changes the cache.
         """
         ids = [int(token) for token in tokens]
         self._check(ids, cache)
-        wanted = len(ids) if logits is None else min(logits, len(ids))
-        size = len(ids) if len(ids) <= MAX_WINDOW else PREFILL_CHUNK
+        first_wanted = 0 if logits is None else max(0, len(ids) - logits)
         parts = []
-        for start in range(0, len(ids), size):
-            chunk = ids[start : start + size]
-            rows = min(len(chunk), max(0, wanted - (len(ids) - start - len(chunk))))
-            parts.append(self._pass(chunk, cache, rows, exact))
+        for part in passes(len(ids)):
+            rows = max(0, part.stop - max(part.start, first_wanted))
+            parts.append(self._pass(ids[part], cache, rows, exact))
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
     def _check(self, ids: list[int], cache: KVCache) -> None:
@@ -98,21 +96,26 @@ class Transformer:
         rotary = self._stack.rotary
         factors = None if rotary is None else rotary.factors(window.positions)
         for layer, block in enumerate(self._stack.blocks):
-            self._run_block(x, block, layer, cache, window, factors)
+            queries = self._project(x, block, layer, cache, window, factors)
+            if rows == 0 and layer == self.config.num_layers - 1:
+                break  # nobody reads the last layer's rows
+            x += block.output(attend(queries, cache, layer, window, self._stack.workers))
+            inner = block.up(self._stack.norm(x, self._eps))
+            x += block.down(self._stack.activate(inner, block.down.inputs))
         cache.extend(window.tokens)
         return self._output(x, window, rows)
 
-    def _run_block(self, x: F32, block: Block, layer: int, cache: KVCache, window: Window, factors: C64 | None) -> None:
-        """Add one layer to the residual stream x, (M, C), in place."""
-        config, stack = self.config, self._stack
-        heads = block.qkv(stack.norm(x, self._eps)).reshape(window.rows, -1, config.head_dim)  # (M, H + 2G, D)
+    def _project(self, x: F32, block: Block, layer: int, cache: KVCache, window: Window, factors: C64 | None) -> F32:
+        """A layer's queries of the residual stream x, [M, C] -> [M, H, D]; its keys and values go into the cache."""
+        config = self.config
+        heads = block.qkv(self._stack.norm(x, self._eps)).reshape(window.rows, -1, config.head_dim)  # (M, H + 2G, D)
         rotated = config.num_heads + config.num_kv_heads
         if factors is not None:
             rotate(heads[:, :rotated], factors)
         new = heads[: window.tokens]
         cache.write(layer, new[:, config.num_heads : rotated], new[:, rotated:])
-        x += block.output(attend(heads[:, : config.num_heads], cache, layer, window))
-        x += block.down(stack.activation(block.up(stack.norm(x, self._eps))))
+        queries: F32 = heads[:, : config.num_heads]
+        return queries
 
     def _output(self, x: F32, window: Window, rows: int) -> F32:
         """Logits of the last `rows` tokens."""

@@ -85,6 +85,16 @@ def test_a_named_target_is_used_everywhere():
     assert {way.k for contest in planned if contest.suite != "k" for way in contest.ways} == {0, 4}
 
 
+def test_peers_read_prompts_of_all_lengths():
+    """Plain, beside ours, and only where they were asked for."""
+    asked = plan(replace(FULL, suites=("prompt-length", "peers")), Facts()).contests
+    lengths = [contest for contest in asked if contest.suite == "prompt-length"]
+    assert len(lengths) > 1
+    for contest in lengths:
+        assert contest.ways[-2:] == (Way("transformers"), Way("llama.cpp"))
+    assert {way.engine for contest in contests("prompt-length") for way in contest.ways} == {"specdec"}
+
+
 def test_peers_do_what_the_pair_does():
     """transformers plain, with the same draft and k, and with its lookup; llama.cpp plain and with its lookup."""
     (contest,) = contests("peers")

@@ -35,7 +35,7 @@ class RandomWeights:
         return shapes.get(name.rsplit(".", 2)[-2], (config.vocab_size, width))
 
 
-def tiny(seed: int, vocab: int = 97, context: int = 512, layers: int = 2) -> Toy:
+def tiny(seed: int, vocab: int = 97, context: int = 512, layers: int = 2, width: int = 32, threads: int = 1) -> Toy:
     """A random Llama as a `Model` without a tokenizer."""
-    config = ModelConfig("llama", vocab, 32, layers, 2, 1, 16, 64, context)
-    return Toy(Transformer(config, RandomWeights(config, seed), threads=1), f"tiny {seed}")
+    config = ModelConfig("llama", vocab, width, layers, 2, 1, width // 2, 2 * width, context)
+    return Toy(Transformer(config, RandomWeights(config, seed), threads=threads), f"tiny {seed}")

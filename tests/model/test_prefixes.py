@@ -64,6 +64,18 @@ def test_a_warm_prompt_has_the_bits_of_a_cold_one(networks: dict[str, Transforme
         assert prefixes.stats().hit_tokens - spared == common // CHUNK * CHUNK, (common, behind)
 
 
+@pytest.mark.parametrize("threads", [1, 2])
+def test_passes_of_several_chunks_have_the_bits_of_shorter_ones(threads: int):
+    """A warm prompt's passes begin and end elsewhere than a cold one's; with matrices that threads share, too."""
+    network = tiny(1, context=2048, width=256, threads=threads).network
+    known = ids(network, 11 * CHUNK)
+    for common, behind in ((CHUNK, 600), (3 * CHUNK, 5 * CHUNK), (4 * CHUNK, 17), (5 * CHUNK, 4 * CHUNK + 16)):
+        prefixes, prompt = PrefixCache(PLENTY), known[:common] + ids(network, behind, seed=common)
+        after(network, known[:common], prefixes, exact=True)
+        assert equal(after(network, prompt, prefixes, exact=True), after(network, prompt, None, exact=True)), common
+        assert prefixes.stats().hit_tokens == common
+
+
 def test_exact_or_not_reads_the_same_chunks(networks: dict[str, Transformer]):
     """A chunk kept by a run without the promise serves one with it, to the bit."""
     network = networks["bundled"]
@@ -156,7 +168,7 @@ def test_what_is_kept_cannot_be_written_to_and_is_nobodys_cache():
 def test_what_fails_leaves_nothing(monkeypatch: pytest.MonkeyPatch):
     """A pass that raises half-way through a prompt, a token that does not exist, a prompt that does not fit."""
     network = tiny(1).network
-    prefixes, prompt = PrefixCache(PLENTY), ids(network, 3 * CHUNK)
+    prefixes, prompt = PrefixCache(PLENTY), ids(network, 3 * CHUNK + 9)
     run_pass, calls = network._pass, []
 
     def failing(*args: object) -> np.ndarray:

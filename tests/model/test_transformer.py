@@ -1,18 +1,23 @@
 """What a pass returns, what it refuses, and that it stays in float32 and in bounded memory."""
 
 import tracemalloc
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from specdec.errors import ContextError, LoadError, RequestError
 from specdec.model import Transformer
-from specdec.model.window import PREFILL_CHUNK
+from specdec.model.kernels import MAX_WINDOW
+from specdec.model.window import PREFILL_CHUNK, PREFILL_PASS, passes
 from tests.model.random_models import RandomWeights, gpt2_reference, llama_config, random_model, weights_of
 from tests.model.test_parity import gpt2_config
 
 CONFIG = llama_config(300, 64, 2, 4, 2, 16, 96)
 MODEL = random_model(CONFIG)
+OBJECTS = 64  # bytes of what is no array's content, for each token fed
 
 
 @pytest.mark.parametrize("count", [1, 5, 16, 17, 127, 128, 129, 300])
@@ -30,17 +35,41 @@ def test_only_the_rows_asked_for(count: int, wanted: int | None) -> None:
 
 
 def test_a_long_prompt_is_prefilled_in_bounded_memory() -> None:
-    """Peak allocation of a prefill does not grow with the prompt: two chunks cost what four cost."""
+    """Peak allocation of a prefill does not grow with the prompt: two passes cost what four cost."""
+    model = random_model(replace(CONFIG, context_length=4 * PREFILL_PASS))
     peaks = []
-    for chunks in (2, 4):
-        ids = np.zeros(chunks * PREFILL_CHUNK - 1, np.int64).tolist()
-        cache = MODEL.new_cache(512)
+    for count in (2, 4):
+        ids = np.zeros(count * PREFILL_PASS - 1, np.int64).tolist()
+        cache = model.new_cache(4 * PREFILL_PASS)
         tracemalloc.start()
-        MODEL.forward(ids, cache, logits=1)
+        model.forward(ids, cache, logits=1)
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
-    scores = 4 * PREFILL_CHUNK * 2 * PREFILL_CHUNK * 4  # what more keys must cost: heads x rows x keys x bytes
-    assert peaks[1] <= peaks[0] + 2 * scores
+    more_keys = 2 * PREFILL_CHUNK * 2 * PREFILL_PASS * 4  # of a head on each of two threads: rows x keys x bytes
+    assert peaks[1] <= peaks[0] + more_keys + OBJECTS * len(ids)
+
+
+@given(st.integers(1, 5_000))
+def test_passes_cover_a_feed_in_whole_chunks(count: int) -> None:
+    """In order, none too long, each but the last of whole chunks; what is left of them is a window alone if it can."""
+    parts = passes(count)
+    assert [row for part in parts for row in range(count)[part]] == list(range(count))
+    assert all(0 < part.stop - part.start <= PREFILL_PASS for part in parts)
+    assert all(part.start % PREFILL_CHUNK == 0 for part in parts)
+    rest = count % PREFILL_CHUNK
+    assert (0 < rest <= MAX_WINDOW) == (parts[-1].stop - parts[-1].start <= MAX_WINDOW)
+
+
+@pytest.mark.parametrize("count", [1, 5, 40, 600])
+def test_what_nobody_reads_changes_nothing_in_the_cache(count: int) -> None:
+    """Without logits the last layer ends with its keys and values: the same as with logits, bit for bit."""
+    model = random_model(replace(CONFIG, context_length=1024))
+    ids = np.random.default_rng(count).integers(0, 300, count).tolist()
+    read, unread = (model.new_cache(count) for _ in range(2))
+    model.forward(ids, read, logits=1)
+    assert model.forward(ids, unread, logits=0).shape == (0, 300)
+    for one, other in zip(read.copy(0, count), unread.copy(0, count), strict=True):
+        assert one.tobytes() == other.tobytes()
 
 
 @pytest.mark.parametrize("wrong", [-1, 300, 10**9])

@@ -9,14 +9,17 @@ product, which reads a matrix of a few hundred kilobytes from the cache again fo
 M rows, K inputs, W outputs.
 """
 
+from functools import cache
 from typing import Any
 
 import numpy as np
 
 from specdec.model.operations import F32
+from specdec.model.workers import Workers
 
 MAX_WINDOW = 16  # most rows of a pass that keeps the bitwise promise; more rows are prefill
 SMALL_PRODUCT = 1_000_000  # M·W·K up to which OpenBLAS takes its small-matrix kernels
+READ_AHEAD = 512  # rows and columns of a product that packs more than any chunk of a prefill
 
 
 def _has_small_kernels() -> bool:
@@ -31,6 +34,17 @@ row_by_row: bool = not _has_small_kernels()  # of this process; one for all mode
 def lone_row_runs() -> int:
     """Times that a row alone is run to have the bits it would have in a window."""
     return 1 if row_by_row else 2
+
+
+@cache
+def touch_buffers(threads: int) -> None:
+    """Have BLAS write once to the memory that so many threads pack matrices into.
+
+    Its kernels read ahead in that memory. Where nobody has written to a page yet, each such read walks the page tables
+    in vain: on a virtual machine, products of a few hundred rows then take up to three times as long, for ever.
+    """
+    x = np.ones((READ_AHEAD, READ_AHEAD), np.float32)
+    Workers(threads).run(lambda _: np.matmul(x, x), threads)
 
 
 def product(x: F32, matrix: F32, out: F32) -> None:

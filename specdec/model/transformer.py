@@ -15,7 +15,7 @@ from specdec.model import gpt2, llama
 from specdec.model.attention import attend
 from specdec.model.blocks import Block
 from specdec.model.cache import KVCache
-from specdec.model.kernels import lone_row_runs
+from specdec.model.kernels import lone_row_runs, touch_buffers
 from specdec.model.operations import F32
 from specdec.model.rotary import C64, rotate
 from specdec.model.selftest import windows_equal_rows
@@ -34,6 +34,7 @@ class Transformer:
         family = gpt2 if config.family == "gpt2" else llama
         self.config = config
         self._stack = family.build(config, weights, Workers(threads))
+        touch_buffers(self._stack.workers.threads)
         self._eps = np.float32(config.norm_eps)
 
     @property

@@ -3,6 +3,7 @@
 // What it looks like is in present.css, under the class sd-present of the root.
 
 import { STEP_TAB } from "./step.js";
+import { steerTabs } from "./tabs.js";
 
 const MOVES = {
   " ": "play",
@@ -39,6 +40,7 @@ export function start(element) {
 
   button.addEventListener("click", () => present(!root.classList.contains("sd-present")));
   window.addEventListener("keydown", key, true); // before the views, which have keys of their own
+  steerTabs();
   if (new URLSearchParams(location.search).get("present") === "1") present(true);
 }
 

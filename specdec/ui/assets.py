@@ -17,7 +17,7 @@ SCRIPTS = (
     *("explore.js", "whatif.js", "theory.js"),
     *("step-left.js", "download.js", "picture.js", "picture-text.js", "last-figures.js", "share.js"),
     *("sizes.js", "note.js", "bring.js"),
-    *("honest.js", "guide.js", "present.js"),
+    *("honest.js", "guide.js", "present.js", "tabs.js"),
 )
 
 

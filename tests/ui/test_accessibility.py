@@ -34,6 +34,17 @@ def look_at(page: Any, view: str) -> list[str]:
     return faults(page)
 
 
+def test_arrow_keys_lead_from_tab_to_tab(slow: str, visit: Callable[..., Any]):
+    """And round: right, left, End, Home; the tab that has the focus is the one that is shown."""
+    page = visit(slow)
+    page.get_by_role("tab", name="Decode").focus()
+    moves = [("Right", "Race"), ("Right", "Step through"), ("Left", "Race"), ("Left", "Decode"), ("Left", "Models")]
+    for key, name in [*((f"Arrow{side}", name) for side, name in moves), ("Home", "Decode"), ("End", "Models")]:
+        page.keyboard.press(key)
+        assert page.locator("[role=tab]:focus").inner_text().strip() == name
+        assert page.get_by_role("tab", name=name).get_attribute("aria-selected") == "true"
+
+
 def press_until(key: str, page: Any, selector: str) -> None:
     """Move the focus by one key alone."""
     for _ in range(60):

@@ -48,12 +48,13 @@ def wire(service: Service, view: gr.HTML, models: list[gr.Dropdown]) -> None:
 def look(service: Service) -> dict[str, Any]:
     """All that the tab shows."""
     bringing = service.bringing
+    job = job_row(bringing.job)  # before the lists: a job seen to be done is then in them
     known = bringing.models()
     offers = [Offer.of(model) for model in known]
     return {
         "allowed": bringing.allowed,
         "models": [_row(service, model, offers) for model in known],
-        "job": job_row(bringing.job),
+        "job": job,
         "offers": [offer.name for offer in service.offers],
     }
 

@@ -65,6 +65,22 @@ def test_where_nothing_may_be_brought_nothing_is(service: Service):
         off.bringing.start("gpt2")
 
 
+def test_a_model_that_is_said_to_be_there_is_in_the_lists(service: Service, monkeypatch: pytest.MonkeyPatch):
+    """It arrives while the lists are being made: the browser, told that it goes on, asks once more."""
+    bringing = service.bringing
+    monkeypatch.setattr(bringing, "_job", Job("gpt2-medium", "fetching"))
+    known = bringing.models()
+
+    def arriving() -> list[Any]:
+        bringing._end("done")
+        return known
+
+    monkeypatch.setattr(bringing, "models", arriving)
+    seen = bring.look(service)
+    assert seen["job"]["running"]
+    assert not bring.look(service)["job"]["running"]
+
+
 @pytest.mark.parametrize(
     ("job", "said", "share"),
     [

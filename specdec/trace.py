@@ -77,7 +77,7 @@ class Trace:
             "stats": dict(self.measurements) | self.stats.to_dict(),
             "measurements": dict(self.measurements),
             **started,
-            "rounds": [asdict(step, dict_factory=_without_empty) for step in self.rounds],
+            "rounds": [_plain(step) for step in self.rounds],
         }
 
     def to_json(self, indent: int | None = None) -> str:
@@ -99,8 +99,14 @@ class Trace:
         return cls(started, rounds, _build(Finished, renamed, "trace"), _numbers(data.get("measurements", {})))
 
 
-def _without_empty(items: list[tuple[str, Any]]) -> dict[str, Any]:
-    return {name: value for name, value in items if value or name not in _SELDOM}
+def _plain(value: Any) -> Any:
+    """A round, or what is in one, as JSON values. A run has thousands: `asdict` would copy each of them deeply."""
+    if isinstance(value, tuple):
+        return [_plain(element) for element in value]
+    if type(value) not in _HINTS:
+        return value
+    named = ((name, getattr(value, name)) for name in _HINTS[type(value)])
+    return {name: _plain(item) for name, item in named if item or name not in _SELDOM}
 
 
 def _refuse(constant: str) -> None:

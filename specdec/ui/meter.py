@@ -6,7 +6,7 @@ warm-up. What is counted is counted from the first round on.
 
 from collections import deque
 
-from specdec.records import Round, Stats
+from specdec.records import Round, Stats, ratio
 from specdec.ui.verdict import outcome_of, speed_up
 
 RECENT = 8  # rounds that "now" looks back on
@@ -21,7 +21,7 @@ class Meter:
         self.plain = plain
         self.stats = Stats()
         self.timed = Stats()
-        self._recent: deque[Round] = deque(maxlen=RECENT)
+        self._recent = deque([self.timed], maxlen=RECENT + 1)
 
     @property
     def warm(self) -> bool:
@@ -32,17 +32,17 @@ class Meter:
         """Take one more round in."""
         if self.stats.rounds == 1:
             self.timed = Stats()
-            self._recent.clear()
+            self._recent = deque([self.timed], maxlen=RECENT + 1)
         self.stats = self.stats.add(step)
         self.timed = self.timed.add(step)
-        self._recent.append(step)
+        self._recent.append(self.timed)
 
     def figures(self) -> dict[str, str]:
         """The large figures, as they are read: speeds in tokens/s, shares and rates in percent, times in ms."""
         stats, timed = self.stats, self.timed
         return {
             "speed": speed(timed),
-            "now": speed(Stats.of(self._recent)),
+            "now": self._now(),
             **versus(self.plain, timed),
             "acceptance": _percent(stats.acceptance_rate) if stats.drafted else DASH,
             "length": f"{stats.mean_acceptance_length:.2f}" if stats.rounds else DASH,
@@ -64,10 +64,18 @@ class Meter:
             short(self.timed.tokens_per_second) if self.warm else None,
         ]
 
+    def _now(self) -> str:
+        before, after = self._recent[0], self._recent[-1]
+        return _per_second(after.tokens - before.tokens, after.decode_s - before.decode_s)
+
 
 def speed(stats: Stats) -> str:
     """Tokens a second, as it is read."""
-    return f"{stats.tokens_per_second:.0f}" if stats.decode_s else DASH
+    return _per_second(stats.tokens, stats.decode_s)
+
+
+def _per_second(tokens: int, seconds: float) -> str:
+    return f"{ratio(tokens, seconds):.0f}" if seconds else DASH
 
 
 def versus(plain: Stats | None, speculative: Stats) -> dict[str, str]:

@@ -68,21 +68,21 @@ def started(*command: str) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
             process.wait(20)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def demo() -> Iterator[str]:
     """`python app.py`, with the bundled models."""
     with running("app.py", "--port", "PORT") as address:
         yield address
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def slow() -> Iterator[str]:
     """The page over slow toy models."""
     with running("-m", "tests.ui.toy_server", "PORT", "slow") as address:
         yield address
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def hostile() -> Iterator[str]:
     """The page over toy models that speak in attacks."""
     with running("-m", "tests.ui.toy_server", "PORT", "hostile") as address:
@@ -91,7 +91,7 @@ def hostile() -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def chromium() -> Iterator[Any]:
-    """The browser."""
+    """The browser; of one module, because its event loop would run on under the tests of others."""
     if not CHROMIUM.exists():
         pytest.skip("there is no /usr/bin/chromium")
     api = pytest.importorskip("playwright.sync_api")

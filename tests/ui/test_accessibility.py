@@ -4,27 +4,15 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 
+from tests.ui.axe import SETTLED_MS, faults
 from tests.ui.test_browser import generate, set_slider
 from tests.ui.test_race_browser import race
 
 pytestmark = pytest.mark.browser
 
 VIEWS = ("Decode", "Race", "Step through", "Explore", "Share", "Models")
-SETTLED_MS = 500  # a tab fades in, and half-faded text has little contrast
 SIZES = {"desktop": {"width": 1280, "height": 900}, "phone": {"width": 390, "height": 844}}
-
-
-def faults(page: Any) -> list[str]:
-    """What axe calls serious or critical: rule, element, and what it says of it."""
-    found = Axe().run(page).response["violations"]
-    return [
-        f"{fault['id']} {node['target']} {node['html'][:300]} {node['failureSummary'][:300]}"
-        for fault in found
-        if fault["impact"] in ("serious", "critical")
-        for node in fault["nodes"]
-    ]
 
 
 def look_at(page: Any, view: str) -> list[str]:
@@ -74,7 +62,10 @@ def test_axe_finds_no_serious_fault(slow: str, visit: Callable[..., Any], scheme
 
 
 def test_the_page_can_be_used_by_keyboard_alone(slow: str, visit: Callable[..., Any]):
-    """Tab to the prompt and type, Tab to Generate and press it, Shift+Tab to Stop beside it and press that."""
+    """Tab to the prompt and type, Tab to Generate and press it, Shift+Tab to Stop beside it and press that.
+
+    A race and a sweep are begun and ended by the same keys.
+    """
     page = visit(slow)
     set_slider(page, "max-tokens", 2_000)
     page.evaluate("document.activeElement.blur()")
@@ -88,3 +79,12 @@ def test_the_page_can_be_used_by_keyboard_alone(slow: str, visit: Callable[..., 
     press_until("Shift+Tab", page, "#stop")
     page.keyboard.press("Enter")
     page.wait_for_selector(".sd[data-state=stopped]")
+    for name in ("race", "explore"):
+        press_until("Tab", page, f"#{name}-view-button")
+        page.keyboard.press("Enter")
+        press_until("Tab", page, f"#{name}-start")
+        page.keyboard.press("Enter")
+        page.wait_for_selector(f".sd-{name}[data-run='1']")
+        press_until("Tab", page, f"#{name}-stop")
+        page.keyboard.press("Enter")
+        page.wait_for_selector(f".sd-{name}[data-state=stopped]")

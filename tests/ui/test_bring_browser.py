@@ -1,5 +1,6 @@
 """Models brought while the page is open, in a real browser, from a stand-in Hub; and why one does not come."""
 
+import re
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -15,6 +16,8 @@ from tests.ui.test_browser import generate
 pytestmark = pytest.mark.browser
 
 Visit = Callable[..., Any]
+SMALL = "import app, specdec.serving.bringing as it; it.available_bytes = lambda: 4 << 30; raise SystemExit(app.main())"
+TOO_LARGE = r"gpt2-xl needs 6,833 MiB of memory \(1,557,611,200 parameters as float32\), 4,\d{3} MiB are available\."
 
 
 @pytest.fixture(scope="module")
@@ -132,9 +135,9 @@ def test_offline_and_hostile_names_get_a_sentence(bare: str, hub: Hub, visit: Vi
 
 
 def test_without_a_network_the_page_says_so(visit: Visit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    """On a phone: no Hub, one sentence; no sideways scrolling."""
+    """On a phone: no Hub, one sentence; no sideways scrolling. What 4 GiB do not hold cannot be asked for."""
     out_of_reach(tmp_path, monkeypatch)
-    with running("app.py", "--port", "PORT") as address:
+    with running("-c", SMALL, "--port", "PORT") as address:
         page = visit(address, viewport={"width": 390, "height": 844}, has_touch=True)
         open_tab(page)
         page.wait_for_selector("[data-model=gpt2]")
@@ -142,4 +145,11 @@ def test_without_a_network_the_page_says_so(visit: Visit, tmp_path: Path, monkey
         page.wait_for_selector(".br[data-state=failed]")
         assert "the Hugging Face Hub is out of reach" in page.locator(".br-said").inner_text()
         assert page.evaluate("document.documentElement.scrollWidth") <= 390
+        assert re.fullmatch(TOO_LARGE, page.locator("[data-model=gpt2-xl] .br-refused").inner_text())
+        page.wait_for_selector("[data-model=gpt2-xl] button:disabled")
+        refused = page.locator(".br-models li:has(.br-refused)")
+        assert refused.evaluate_all("lines => lines.map(line => line.dataset.model)") == [
+            "smollm2-1.7b-instruct",
+            "gpt2-xl",
+        ]
         page.close()

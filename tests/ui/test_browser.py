@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from specdec.ui.charts import DARK
+from tests.ui.axe import faults_in_both_themes
 from tests.ui.toy_server import HOSTILE
 
 pytestmark = pytest.mark.browser
@@ -107,6 +108,7 @@ def test_bad_input_gets_a_sentence_and_nothing_typed_is_lost(slow: str, visit: V
         assert said in page.get_by_role("alert").inner_text()
         assert page.locator("#prompt textarea").input_value() == prompt
         page.wait_for_function("!document.querySelector('#generate').disabled")
+    assert faults_in_both_themes(page) == []
     page.get_by_label("Seed").fill("")
     generate(page, "Once", 4)
     page.wait_for_selector(".sd[data-state=done]")

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from specdec.decoding import expected_tokens, speed_up
+from tests.ui.axe import faults_in_both_themes
 from tests.ui.test_browser import set_slider
 from tests.ui.toy_server import HOSTILE
 
@@ -14,6 +15,8 @@ pytestmark = pytest.mark.browser
 Visit = Callable[..., Any]
 DONE = ".sd-explore[data-state=done]"
 TRACES = "document.querySelector('[data-chart=explore]').data.map(({ x, y }) => [[...x], [...y]])"
+WHAT_IF = """() => [...document.querySelectorAll(".sd-whatif :is(input, .sd-whatif-says)")]
+  .map((node) => node.value ?? node.textContent)"""
 ALPHAS, COSTS, KS = [0, 0.25, 0.5, 0.8, 0.99, 1], [0, 0.05, 0.3, 1], range(13)
 
 
@@ -28,7 +31,10 @@ def explore(page: Any, most: int, tokens: int) -> None:
 
 
 def test_a_sweep_completes_and_shows_what_it_found(demo: str, visit: Visit):
-    """The bundled pair, dark, on a phone: points for every k, theory beside them, a sentence, a table."""
+    """The bundled pair, dark, on a phone: points for every k, theory beside them, a sentence, a table.
+
+    The sliders begin from what was measured, and go back to it.
+    """
     page = visit(demo, viewport={"width": 390, "height": 844}, color_scheme="dark", has_touch=True)
     explore(page, 3, 16)
     page.wait_for_selector(DONE)
@@ -45,6 +51,14 @@ def test_a_sweep_completes_and_shows_what_it_found(demo: str, visit: Visit):
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
     shown = float(page.get_by_role("slider", name="α accepted ÷ judged").input_value())
     assert f"α = {shown:.2f}" in page.locator(".sd-explore-about").inner_text()
+    assert faults_in_both_themes(page) == []
+    measured = page.evaluate(WHAT_IF)
+    for slider in page.locator(".sd-whatif input").all():
+        slider.press("End" if slider.input_value() == "0" else "Home")
+    moved = page.evaluate(WHAT_IF)
+    assert [one != other for one, other in zip(moved, measured, strict=True)] == [True] * 4
+    page.get_by_role("button", name="As measured").click()
+    assert page.evaluate(WHAT_IF) == measured
 
 
 def test_every_pair_of_bundled_models_is_compared(demo: str, visit: Visit):
@@ -103,6 +117,7 @@ def test_the_sliders_answer_to_the_keyboard(slow: str, visit: Visit):
     page = visit(slow)
     page.get_by_role("tab", name="Explore").click()
     says = page.locator(".sd-whatif-says")
+    assert page.get_by_role("button", name="As measured").count() == 0
     says.filter(has_text="With α = 0.80, c = 0.10 and r = 0.05 the best k would be 5: 2.11").wait_for()
     page.get_by_role("slider", name="r cost of a further token").press("Home")
     page.get_by_role("slider", name="c cost of a draft").press("Home")

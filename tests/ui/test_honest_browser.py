@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from tests.ui.axe import faults_in_both_themes
 from tests.ui.test_browser import generate, set_slider
 
 pytestmark = pytest.mark.browser
@@ -30,6 +31,7 @@ def test_the_badge_opens_a_test_that_passes_and_a_control_that_fails(hostile: st
     assert rows.evaluate_all("rows => [...new Set(rows.map(row => row.dataset.state))]") == ["passed"]
     assert page.locator(".hn tr[data-test=control] td").last.inner_text() == "✓ fails, as it must"
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    assert faults_in_both_themes(page) == []
     page.keyboard.press("Escape")
     assert badge.inner_text() == "lossless: tested ✓"
 

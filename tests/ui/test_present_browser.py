@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from tests.ui.axe import faults_in_both_themes
 from tests.ui.test_browser import generate
 from tests.ui.test_step_browser import shown
 
@@ -27,6 +28,7 @@ def test_keys_walk_through_the_run_from_anywhere(slow: str, visit: Visit):
     assert page.locator(".sd-figures").is_visible() and page.locator(".sd-charts").is_visible()
     assert page.get_by_role("note").inner_text().startswith("space play, pause")
     assert page.locator(".sd-text").evaluate("node => parseFloat(getComputedStyle(node).fontSize)") > small
+    assert faults_in_both_themes(page) == []
     page.keyboard.press("ArrowRight")  # the first key brings Step through into sight
     page.wait_for_selector(".st[data-state=paused]")
     assert shown(page) == 1

@@ -11,6 +11,16 @@ pytestmark = pytest.mark.browser
 
 Visit = Callable[..., Any]
 DATA = "document.querySelector('[data-chart={}]').data"
+PLOTS = "[...document.querySelectorAll('.sd-charts .sd-chart')]"
+AXES = f"{PLOTS}.filter(({{ dataset }}) => dataset.chart !== 'lengths').map(({{ layout }}) => layout)"
+RANGES = f"{AXES}.map(({{ xaxis, yaxis }}) => [xaxis.range, yaxis.range])"
+POINTS = f"{PLOTS}.map(({{ data }}) => Math.max(...data.map(({{ x }}) => x.length)))"
+MARKED, REFUSED = ("accepted", "rejected", "recovered", "bonus", "discarded"), ("rejected", "discarded")
+LOOKS = """(node) => {
+  const own = getComputedStyle(node), mark = getComputedStyle(node, "::before");
+  return [own.textDecorationLine, own.backgroundColor, mark.display === "none" ? "none" : mark.content];
+}"""
+PLAIN = ["none", "rgba(0, 0, 0, 0)", "none"]
 
 
 def shown(page: Any, name: str) -> str:
@@ -129,34 +139,38 @@ def test_definitions_come_with_a_tap_and_fit_a_phone(slow: str, visit: Visit):
     assert page.locator(".sd-meaning").is_hidden()
 
 
-def test_a_zoom_outlives_growth_and_the_next_run_starts_afresh(slow: str, visit: Visit):
-    """Drag a box, let the run grow: same axes, same nodes. A new run shows all of itself."""
-    page = visit(slow)
-    generate(page, "#0", 5_000)
-    chart = page.locator("[data-chart=acceptance]")
-    chart.evaluate("node => node.scrollIntoView()")
-    grown(page, 12)
-    page.evaluate("window.marked = [...document.querySelectorAll('.sd-chart, .sd-chart .main-svg')]")
+def drag(page: Any, name: str) -> None:
+    """Drag a box in a chart that is brought into sight."""
+    chart = page.locator(f"[data-chart={name}]")
+    chart.evaluate("node => node.scrollIntoView({ block: 'center' })")
     box = chart.bounding_box()
     page.mouse.move(box["x"] + 70, box["y"] + 20)
     page.mouse.down()
-    page.mouse.move(box["x"] + 200, box["y"] + 150, steps=4)
+    page.mouse.move(box["x"] + 200, box["y"] + 150, steps=2)
     page.mouse.up()
-    page.wait_for_function("document.querySelector('[data-chart=acceptance]').layout.xaxis.autorange === false")
-    read = (
-        "(({ xaxis, yaxis }) => [xaxis.range, yaxis.range])(document.querySelector('[data-chart=acceptance]').layout)"
-    )
-    zoomed = page.evaluate(read)
-    count = page.evaluate(DATA.format("acceptance"))[1]["x"][-1]
-    grown(page, count + 20)
-    assert page.evaluate(read) == zoomed
-    assert page.evaluate("window.marked.every(node => document.contains(node))")
+
+
+def test_a_zoom_outlives_growth_and_the_next_run_starts_afresh(slow: str, visit: Visit):
+    """Drag a box in each chart that can be zoomed, let the run grow: same axes, same nodes. A new run shows all."""
+    page = visit(slow)
+    generate(page, "#0", 5_000)
+    page.locator("[data-chart=acceptance]").evaluate("node => node.scrollIntoView()")
+    grown(page, 12)
+    page.evaluate("window.marked = [...document.querySelectorAll('.sd-chart, .sd-chart .main-svg')]")
+    for name in ("phases", "speed", "acceptance"):
+        drag(page, name)
+    page.wait_for_function(f"{AXES}.every(({{ xaxis }}) => xaxis.autorange === false)")
+    zoomed, before = page.evaluate(RANGES), page.evaluate(POINTS)
+    grown(page, page.evaluate(DATA.format("acceptance"))[1]["x"][-1] + 20)
+    assert page.evaluate(RANGES) == zoomed
     page.get_by_role("button", name="Stop").click()
     page.wait_for_selector(".sd[data-state=stopped]")
-    assert page.evaluate(read) == zoomed
+    assert page.evaluate(RANGES) == zoomed
+    assert all(now > then for now, then in zip(page.evaluate(POINTS), before, strict=True))
+    assert page.evaluate("window.marked.every(node => document.contains(node))")
     page.wait_for_function("!document.querySelector('#generate').disabled")
     finish(page, "#0", 20)
-    assert page.evaluate("document.querySelector('[data-chart=acceptance]').layout.xaxis.autorange") is True
+    assert page.evaluate(f"{AXES}.every(({{ xaxis }}) => xaxis.autorange)")
 
 
 def test_a_label_stays_while_its_chart_grows(slow: str, visit: Visit):
@@ -196,36 +210,38 @@ def test_all_four_charts_tell_the_run(slow: str, visit: Visit):
 
 
 def test_each_kind_can_be_unmarked(slow: str, visit: Visit):
-    """Toggles: a refused kind goes, and the arrow keys pass over it; a kept kind stays as plain text."""
+    """Toggles: a refused kind goes, and the arrow keys pass over it; a kept kind stays as plain text, as plain is.
+
+    The next run keeps to it.
+    """
     page = visit(slow)
+    set_slider(page, "lookahead", 2)  # of its rounds some err and some do not
     finish(page, "#0", 24)
-    button = {kind: page.get_by_role("button", name=kind) for kind in ("accepted", "rejected", "discarded", "bonus")}
-    looks = "node => { const s = getComputedStyle(node); return s.textDecorationLine + s.backgroundColor }"
-    accepted = page.locator(".sd-tokens .sd-accepted").first
-    marked = accepted.evaluate(looks)
-    for each in button.values():
-        assert each.get_attribute("aria-pressed") == "true"
-    button["accepted"].click()
-    assert button["accepted"].get_attribute("aria-pressed") == "false"
-    assert accepted.is_visible() and accepted.evaluate(looks) != marked
-    assert accepted.evaluate(looks) == "nonergba(0, 0, 0, 0)"
-    button["discarded"].focus()
-    page.keyboard.press("Space")
-    assert page.locator(".sd-tokens .sd-discarded").first.is_hidden()
-    assert page.locator(".sd-tokens .sd-rejected").first.is_visible()
-    button["rejected"].click()
-    assert page.locator(".sd-tokens .sd-rejected").first.is_hidden()
+    token = {kind: page.locator(f".sd-tokens .sd-{kind}").first for kind in (*MARKED, "plain")}
+    button = {kind: page.locator(f"[data-kind-of={kind}]") for kind in MARKED}
+    marked = {kind: token[kind].evaluate(LOOKS) for kind in MARKED}
+    for number, kind in enumerate(MARKED, 1):
+        assert marked[kind] != PLAIN
+        button[kind].press("Space")
+        assert button[kind].get_attribute("aria-pressed") == "false"
+        hidden = [each for each in MARKED if token[each].is_hidden()]
+        assert hidden == [each for each in MARKED[:number] if each in REFUSED]
+        assert kind in REFUSED or token[kind].evaluate(LOOKS) == PLAIN
     page.locator(".sd-tokens .sd-token[tabindex='0']").focus()
     kinds = set()
     for _ in range(24):
         kinds.add(page.evaluate("document.activeElement.dataset.kind"))
         page.keyboard.press("ArrowRight")
-    assert kinds and not kinds & {"rejected", "discarded"}
+    assert kinds and not kinds & set(REFUSED)
     assert page.locator(".sd-tokens .sd-token[tabindex='0']").count() == 1
     finish(page, "#0", 24)
-    assert page.locator(".sd-tokens .sd-rejected").first.is_hidden()
-    for each in button.values():
-        if each.get_attribute("aria-pressed") == "false":
-            each.click()
-    assert accepted.evaluate(looks) == marked
-    assert page.locator(".sd-tokens .sd-rejected").first.is_visible()
+    assert token["rejected"].is_hidden()
+    for kind in MARKED:
+        button[kind].click()
+    assert {kind: token[kind].evaluate(LOOKS) for kind in MARKED} == marked
+    assert token["rejected"].is_visible()
+    set_slider(page, "lookahead", 0)
+    finish(page, "#0", 4)
+    assert token["plain"].is_visible() and token["plain"].evaluate(LOOKS) == PLAIN
+    assert page.get_by_role("button", name="plain without a guess").count() == 0
+    assert page.locator(".sd-legend").inner_text().count("without a guess 4") == 1

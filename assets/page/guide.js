@@ -26,6 +26,7 @@ class Guide {
     this.root.addEventListener("click", ({ target }) => this[target.closest("[data-do]")?.dataset.do]?.());
     this.root.addEventListener("keydown", (event) => this.key(event));
     document.addEventListener("specdec:run", ({ detail }) => this.ran(detail.events));
+    this.button.disabled = false; // before this a click would be lost
   }
 
   open() {

@@ -39,6 +39,7 @@ export function start(element) {
   }
 
   button.addEventListener("click", () => present(!root.classList.contains("sd-present")));
+  button.disabled = false;
   window.addEventListener("keydown", key, true); // before the views, which have keys of their own
   steerTabs();
   if (new URLSearchParams(location.search).get("present") === "1") present(true);

@@ -38,7 +38,7 @@ def test_the_tour_sets_runs_and_is_remembered(demo: str, visit: Visit):
     page.keyboard.press("Escape")
     assert page.locator(".gd").is_hidden()
     page.reload()
-    page.wait_for_selector(".sd[data-state=idle]")
+    page.wait_for_selector("#guide-open:enabled")
     button.press("Enter")
     assert page.locator(".gd h2").inner_text() == STEPS[1].title
     page.get_by_role("button", name="Leave the guided start").press("Enter")

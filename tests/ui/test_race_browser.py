@@ -60,11 +60,18 @@ def test_both_lanes_finish_and_the_verdict_is_told(demo: str, visit: Visit):
 
 
 def test_figures_are_defined_and_each_lane_can_be_stepped_through(slow: str, visit: Visit):
-    """A mark at every figure and at the reason's letters, its text in the page; the button opens the lane's run."""
+    """A mark at every figure and at the reason's letters, its text in the page; the button opens the lane's run.
+
+    At temperature 1, where exact match promises equal texts too.
+    """
     page = visit(slow)
     page.locator("#prompt textarea").fill("#0")
+    set_slider(page, "temperature", 1)
+    page.get_by_role("button", name="Advanced").click()
+    page.get_by_role("radio", name="exact match").check()
     race(page, 24)
     page.wait_for_selector(DONE)
+    assert page.get_by_text("Both lanes: the same 24 tokens, token for token.").is_visible()
     marks = page.locator(".sd-race .sd-what")
     assert marks.count() == 6
     for mark in marks.all():

@@ -22,8 +22,11 @@ def shared(page: Any, name: str) -> str:
 
 
 def test_a_link_opens_the_page_with_the_same_settings(demo: str, visit: Visit):
-    """Prompt, models, k and the rest are as they were, so that the command is the same, letter for letter."""
-    page = visit(demo)
+    """Prompt, models, k and the rest are as they were, so that the command is the same, letter for letter.
+
+    Each text has a button that copies it.
+    """
+    page = visit(demo, permissions=["clipboard-read", "clipboard-write"])
     page.locator("#prompt textarea").fill(PROMPT)
     set_slider(page, "lookahead", 2)
     set_slider(page, "temperature", 0.35)
@@ -31,6 +34,9 @@ def test_a_link_opens_the_page_with_the_same_settings(demo: str, visit: Visit):
     page.get_by_role("tab", name="Share").click()
     command, address = shared(page, "command"), shared(page, "link")
     assert address.startswith(demo)
+    for name, text in {"command": command, "link": address, "python": shared(page, "python")}.items():
+        page.locator(f"#share-{name}").get_by_role("button", name="Copy").click()
+        page.wait_for_function("async (text) => (await navigator.clipboard.readText()) === text", arg=text)
     options = parse(shlex.split(command)[3:])
     assert (options.prompt, options.speculation.num_speculative_tokens) == (PROMPT, 2)
     assert (options.params.temperature, options.params.max_tokens) == (0.35, 17)

@@ -15,6 +15,7 @@ from specdec.config import SamplingParams
 from specdec.serving import GenerationRequest
 from specdec.ui.watch import Form
 
+EXACT = 2**53  # a browser's numbers hold whole ones up to here: a larger seed would be another one
 PLAIN = SamplingParams()  # what neither a command nor a snippet need mention
 
 
@@ -102,5 +103,6 @@ def _value(control: Any, text: str) -> Any:
     except ValueError:
         return gr.skip()
     if isinstance(control, gr.Slider):
-        return number if control.minimum <= number <= control.maximum else gr.skip()
-    return int(number) if number.is_integer() and number >= 0 else gr.skip()
+        fits = control.minimum <= number <= control.maximum and (control.step != 1 or number.is_integer())
+        return number if fits else gr.skip()
+    return int(number) if number.is_integer() and 0 <= number <= EXACT else gr.skip()

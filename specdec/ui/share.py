@@ -23,8 +23,8 @@ PICTURE = "() => import(new URL('ui/picture.js', document.baseURI)).then((pictur
 def panel() -> list[gr.Textbox]:
     """What the tab shows: the link, the command, the snippet."""
     told = (
-        "Runs what the settings say; where they have no seed, with that of the last run, so that it is repeated. "
-        "Before a first run each draws anew."
+        "Runs what the settings say; where they have no seed, with that of the last run, so that it is repeated "
+        "(where the engine chooses k, only if greedy or by exact match). Before a first run each draws anew."
     )
     with gr.Column(elem_id="share"):
         texts = [

@@ -61,6 +61,8 @@ def events_of(text: str) -> str:
     if len(text) > MAX_BYTES:
         raise RequestError(f"the file is larger than {MAX_BYTES // 1_000_000} MB")
     trace = Trace.from_json(text)
+    if not trace.rounds:
+        raise RequestError("the run in this file ended before its first round: there is nothing to show")
     for index, step in enumerate(trace.rounds):
         if not _possible(step):
             raise RequestError(f"this is not a trace: rounds[{index}] has numbers that no run has")

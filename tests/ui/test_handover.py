@@ -123,6 +123,12 @@ def test_a_link_brings_everything_back(form: Form, controls: list[Any]):
         ("acceptance", "always"),
         ("seed", "-5"),
         ("seed", "1.5"),
+        ("seed", "18446744073709551616"),
+        ("seed", "9007199254740993000"),
+        ("seed", "1e300"),
+        ("lookahead", "2.5"),
+        ("max_tokens", "17.5"),
+        ("top_k", "0.5"),
         ("unknown", "1"),
     ],
 )

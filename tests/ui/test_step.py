@@ -88,6 +88,7 @@ WRONG = [
     ("9" * 5_000, "This is not a trace"),
     ("x" * (traces.MAX_BYTES + 1), "The file is larger than 2 MB."),
     (spoiled(rounds={}), "This is not a trace: rounds must be a list."),
+    (spoiled(rounds=[]), "The run in this file ended before its first round: there is nothing to show."),
     (spoiled(target=5), "This is not a trace: trace.target has an unexpected value."),
     (spoiled(finish_reason="bored"), "This is not a trace: trace.reason has an unexpected value."),
     (spoiled(settings={"params": []}), "This is not a trace: settings has an unexpected value."),

@@ -9,6 +9,7 @@ const BADGES = {
   untested: "lossless: test it",
   going: "lossless: testing …",
   passed: "lossless: tested ✓",
+  untold: "lossless: cannot tell here",
   failed: "lossless: test failed ✗",
 };
 

@@ -1,0 +1,32 @@
+"""The badge's test: what all its parts come to."""
+
+from typing import Any
+
+import pytest
+
+from specdec.ui.assets import page_file
+from specdec.ui.honest import ending
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "state", "said"),
+    [
+        ({"passed"}, "passed", "lossless."),
+        ({"passed", "untold"}, "untold", "try another prompt."),
+        ({"passed", "untold", "failed"}, "failed", "run it again."),
+        ({None}, "stopped", "Stopped."),
+    ],
+)
+def test_it_is_passed_only_where_the_broken_verifier_was_caught(verdicts: Any, state: str, said: str):
+    """A control that could not fail shows nothing: the badge has words of its own for that, without a tick."""
+    told = ending(verdicts, stopped=False)
+    assert told["state"] == state
+    assert told["text"].endswith(said)
+    assert ending(verdicts, stopped=True)["state"] == "stopped"
+
+
+def test_the_badge_ticks_one_outcome_only():
+    """Of the badge's texts in the page's script."""
+    ticked = [text for text in page_file("honest.js").splitlines() if "lossless: " in text and "✓" in text]
+    assert [text.split(":")[0].strip() for text in ticked] == ["passed"]
+    assert 'untold: "lossless: cannot tell here"' in page_file("honest.js")

@@ -48,7 +48,7 @@ def build_parser() -> Parser:
         "generate",
         help="continue a prompt, and show which tokens were drafted",
         description="Continue a prompt. A draft proposes a few tokens, the target checks them all in one pass and "
-        "keeps those it agrees with: the text is what the target alone would have said, only sooner.",
+        "keeps those it agrees with: nobody can tell the text from what the target says alone, and it comes sooner.",
     )
     for add in (_add_models, _add_prompt, _add_speculation, _add_sampling, _add_output):
         add(generate)

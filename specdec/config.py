@@ -26,6 +26,7 @@ class Limits:
     max_context: int = 10_485_760
     max_speculative_tokens: int = 15
     max_top: int = 10
+    max_seed: int = 2**63 - 1
     max_new_tokens: int = 1_000_000
     max_stop_strings: int = 16
     max_stop_length: int = 256
@@ -172,7 +173,7 @@ class SamplingParams:
         require_number("presence_penalty", self.presence_penalty, -10.0, 10.0)
         require_int("max_tokens", self.max_tokens, 0, LIMITS.max_new_tokens)
         if self.seed is not None:
-            require_int("seed", self.seed, 0, 2**63 - 1)
+            require_int("seed", self.seed, 0, LIMITS.max_seed)
         require_bool("ignore_eos", self.ignore_eos)
         require_bool("logprobs", self.logprobs)
         self._check_tokens()

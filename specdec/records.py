@@ -225,7 +225,11 @@ class Stats:
     @property
     def tokens_per_second(self) -> float:
         """Generated tokens per second of decoding, prefill excluded."""
-        return ratio(self.tokens, self.decode_s)
+        return self.tokens_per_second_since(Stats())
+
+    def tokens_per_second_since(self, earlier: "Stats") -> float:
+        """The same of the rounds that were added to `earlier`, statistics of the same run."""
+        return ratio(self.tokens - earlier.tokens, self.decode_s - earlier.decode_s)
 
     @property
     def draft_share(self) -> float:

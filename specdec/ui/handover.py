@@ -11,11 +11,10 @@ from urllib.parse import urlencode
 
 import gradio as gr
 
-from specdec.config import SamplingParams
+from specdec.config import LIMITS, SamplingParams
 from specdec.serving import GenerationRequest
 from specdec.ui.watch import Form
 
-EXACT = 2**53  # a browser's numbers hold whole ones up to here: a larger seed would be another one
 PLAIN = SamplingParams()  # what neither a command nor a snippet need mention
 
 
@@ -105,4 +104,4 @@ def _value(control: Any, text: str) -> Any:
     if isinstance(control, gr.Slider):
         fits = control.minimum <= number <= control.maximum and (control.step != 1 or number.is_integer())
         return number if fits else gr.skip()
-    return int(number) if number.is_integer() and 0 <= number <= EXACT else gr.skip()
+    return int(number) if number.is_integer() and 0 <= number <= LIMITS.max_seed else gr.skip()

@@ -6,10 +6,11 @@ warm-up. What is counted is counted from the first round on.
 
 from collections import deque
 
-from specdec.records import Round, Stats, ratio
+from specdec.records import Round, Stats
 from specdec.ui.verdict import outcome_of, speed_up
 
 RECENT = 8  # rounds that "now" looks back on
+NOTHING = Stats()
 DASH = "–"
 VERSUS = {"faster": "×", "even": "×, as fast as plain", "slower": "×, slower than plain"}
 
@@ -32,7 +33,8 @@ class Meter:
         """Take one more round in."""
         if self.stats.rounds == 1:
             self.timed = Stats()
-            self._recent = deque([self.timed], maxlen=RECENT + 1)
+            self._recent.clear()
+            self._recent.append(self.timed)
         self.stats = self.stats.add(step)
         self.timed = self.timed.add(step)
         self._recent.append(self.timed)
@@ -42,7 +44,7 @@ class Meter:
         stats, timed = self.stats, self.timed
         return {
             "speed": speed(timed),
-            "now": self._now(),
+            "now": speed(timed, self._recent[0]),
             **versus(self.plain, timed),
             "acceptance": _percent(stats.acceptance_rate) if stats.drafted else DASH,
             "length": f"{stats.mean_acceptance_length:.2f}" if stats.rounds else DASH,
@@ -64,18 +66,10 @@ class Meter:
             short(self.timed.tokens_per_second) if self.warm else None,
         ]
 
-    def _now(self) -> str:
-        before, after = self._recent[0], self._recent[-1]
-        return _per_second(after.tokens - before.tokens, after.decode_s - before.decode_s)
 
-
-def speed(stats: Stats) -> str:
-    """Tokens a second, as it is read."""
-    return _per_second(stats.tokens, stats.decode_s)
-
-
-def _per_second(tokens: int, seconds: float) -> str:
-    return f"{ratio(tokens, seconds):.0f}" if seconds else DASH
+def speed(stats: Stats, earlier: Stats = NOTHING) -> str:
+    """Tokens a second, as it is read, of the rounds that were added to `earlier`."""
+    return f"{stats.tokens_per_second_since(earlier):.0f}" if stats.decode_s > earlier.decode_s else DASH
 
 
 def versus(plain: Stats | None, speculative: Stats) -> dict[str, str]:

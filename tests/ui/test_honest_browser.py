@@ -6,11 +6,13 @@ from typing import Any
 import pytest
 
 from tests.ui.axe import faults_in_both_themes
+from tests.ui.conftest import running
 from tests.ui.test_browser import generate, set_slider
 
 pytestmark = pytest.mark.browser
 
 Visit = Callable[..., Any]
+UNBROKEN = "import app, specdec.serving.losslessness as it; it.trusting = it.rejection; raise SystemExit(app.main())"
 
 
 def test_the_badge_opens_a_test_that_passes_and_a_control_that_fails(hostile: str, visit: Visit):
@@ -34,6 +36,19 @@ def test_the_badge_opens_a_test_that_passes_and_a_control_that_fails(hostile: st
     assert faults_in_both_themes(page) == []
     page.keyboard.press("Escape")
     assert badge.inner_text() == "lossless: tested ✓"
+
+
+def test_a_control_that_is_not_caught_earns_no_tick(visit: Visit):
+    """The page with a sound verifier in the place of the broken one."""
+    with running("-c", UNBROKEN, "--port", "PORT") as address:
+        page = visit(address)
+        badge = page.locator("#honest-open")
+        badge.click()
+        page.get_by_role("button", name="Run the test now").click()
+        page.wait_for_selector(".hn[data-state=untold]")
+        assert page.locator(".hn tr[data-test=control] td").last.inner_text() == "– cannot tell"
+        assert badge.inner_text() == "lossless: cannot tell here"
+        page.close()
 
 
 def test_it_stops_and_says_what_is_missing(slow: str, visit: Visit):

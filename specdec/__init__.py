@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 from specdec.config import ModelConfig, SamplingParams, SpeculativeConfig
 from specdec.errors import SpecdecError
-from specdec.records import Finished, Round, Started, Stats
+from specdec.records import Finished, Round, Started
+from specdec.stats import Stats
 from specdec.trace import Trace
 
 if TYPE_CHECKING:

@@ -13,7 +13,8 @@ from types import UnionType
 from typing import Any, Literal, Self, TypeVar, get_args, get_origin, get_type_hints
 
 from specdec.errors import RequestError
-from specdec.records import Candidate, Finished, FinishReason, Proposal, Record, Round, Started, Stats, Token
+from specdec.records import Candidate, Finished, FinishReason, Proposal, Record, Round, Started, Token
+from specdec.stats import Stats
 
 T = TypeVar("T")
 _HINTS: dict[type, dict[str, Any]] = {

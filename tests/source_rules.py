@@ -6,7 +6,7 @@ import sys
 from tests.source_tree import Source
 
 LAYERS = (
-    {"errors", "config", "machine", "records", "settings", "threads", "trace"},
+    {"errors", "config", "machine", "records", "settings", "stats", "threads", "trace"},
     {"model"},
     {"checkpoints", "tokenizer"},
     {"decoding"},
@@ -19,7 +19,9 @@ SIDEWAYS = {  # within a layer
     ("settings", "config"),
     ("settings", "errors"),
     ("trace", "errors"),
+    ("stats", "records"),
     ("trace", "records"),
+    ("trace", "stats"),
     ("checkpoints", "tokenizer"),
     ("tokenizer", "checkpoints"),
     ("serving", "telemetry"),

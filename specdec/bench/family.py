@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, cast
 from specdec.bench.plan import PLAIN, SAMPLED, Contest, Way, Work
 from specdec.bench.prompts import STORIES
 from specdec.errors import SpecdecError
-from specdec.records import ratio
+from specdec.stats import ratio
 from specdec.threads import calm_blas
 
 if TYPE_CHECKING:

@@ -15,7 +15,8 @@ import numpy as np
 from specdec.bench.measure import Turn
 from specdec.bench.plan import PLAIN, Way, Work
 from specdec.decoding import speed_up
-from specdec.records import Round, Stats, ratio
+from specdec.records import Round
+from specdec.stats import Stats, ratio
 
 Texts = dict[int, list[int]]
 

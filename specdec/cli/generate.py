@@ -18,8 +18,9 @@ from specdec.cli.terminal import Painter, Style, figures, in_force, printable, s
 from specdec.config import LIMITS
 from specdec.decoding.protocols import Model
 from specdec.errors import RequestError, VocabularyError
-from specdec.records import Finished, Record, Round, Started, Stats
+from specdec.records import Finished, Record, Round, Started
 from specdec.serving import GenerationRequest, Service, Settings
+from specdec.stats import Stats
 from specdec.trace import Trace
 
 MAX_PROMPT_BYTES = 10_000_000

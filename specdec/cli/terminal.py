@@ -6,7 +6,8 @@ from collections import deque
 from collections.abc import Iterator
 from typing import Literal, TextIO
 
-from specdec.records import Finished, Proposal, Round, Source, Started, Stats
+from specdec.records import Finished, Proposal, Round, Source, Started
+from specdec.stats import Stats
 
 Style = Source | Literal["rejected", "faint"]
 

@@ -7,7 +7,8 @@ from typing import Any
 
 from opentelemetry.metrics import CallbackOptions, Meter, Observation
 
-from specdec.records import Round, Stats, ratio
+from specdec.records import Round
+from specdec.stats import Stats, ratio
 from specdec.telemetry import names
 from specdec.telemetry.names import Metric
 

@@ -25,7 +25,8 @@ from opentelemetry.trace import (
 )
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
-from specdec.records import Round, Stats
+from specdec.records import Round
+from specdec.stats import Stats
 from specdec.telemetry import names
 
 KEY = contexts.create_key("specdec.request_id")

@@ -10,7 +10,8 @@ from opentelemetry import context as contexts
 from opentelemetry.metrics import Meter
 from opentelemetry.trace import Span, Status, StatusCode, Tracer
 
-from specdec.records import Finished, Record, Round, Started, Stats
+from specdec.records import Finished, Record, Round, Started
+from specdec.stats import Stats
 from specdec.telemetry import names
 from specdec.telemetry.metrics import Fold, Metrics, Reading
 from specdec.telemetry.spans import RunSpan, http_span, named, request_id, traceparent

@@ -9,8 +9,9 @@ from contextlib import closing
 from dataclasses import replace
 from threading import Lock
 
-from specdec.records import Finished, Record, Round, Started, Stats
+from specdec.records import Finished, Record, Round, Started
 from specdec.serving import GenerationRequest, Service, Ticket
+from specdec.stats import Stats
 from specdec.ui import measure
 from specdec.ui.meter import Meter, short, versus
 from specdec.ui.verdict import outcome_of, reason, speed_up

@@ -1,4 +1,4 @@
-"""A run's figures and the points of its charts, as it grows. All of them are those of `specdec.records.Stats`.
+"""A run's figures and the points of its charts, as it grows. All of them are those of `specdec.stats.Stats`.
 
 Whatever is measured in time leaves the prompt and, as soon as there is a second one, the first round out: that is the
 warm-up. What is counted is counted from the first round on.
@@ -6,7 +6,8 @@ warm-up. What is counted is counted from the first round on.
 
 from collections import deque
 
-from specdec.records import Round, Stats
+from specdec.records import Round
+from specdec.stats import Stats
 from specdec.ui.verdict import outcome_of, speed_up
 
 RECENT = 8  # rounds that "now" looks back on

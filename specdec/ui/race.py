@@ -14,8 +14,9 @@ from typing import Any
 import gradio as gr
 
 from specdec.errors import RequestError
-from specdec.records import Record, Round, Started, Stats
+from specdec.records import Record, Round, Started
 from specdec.serving import GenerationRequest, Service, Ticket
+from specdec.stats import Stats
 from specdec.trace import Trace
 from specdec.ui import charts
 from specdec.ui.assets import page_file

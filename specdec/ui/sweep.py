@@ -13,8 +13,9 @@ import numpy as np
 
 from specdec.config import Lookahead
 from specdec.decoding import speed_up
-from specdec.records import Round, Stats, ratio
+from specdec.records import Round
 from specdec.serving import GenerationRequest, Offer, drafts_for, targets
+from specdec.stats import Stats, ratio
 
 LOOKAHEADS = (1, 2, 3, 4, 5, 6, 8, 10, 12)
 TURN = 2  # ways between two plain runs

@@ -4,8 +4,8 @@ Speed-up is tokens/s of one lane ÷ tokens/s of the other, prefill excluded. It 
 steps), which is what the reason is made of.
 """
 
-from specdec.records import Stats, ratio
 from specdec.serving import GenerationRequest
+from specdec.stats import Stats, ratio
 from specdec.trace import Trace
 
 EVEN = 0.05  # closer to 1 than this, nobody has won

@@ -10,8 +10,9 @@ from collections.abc import Generator, Iterable, Mapping
 from typing import Any
 
 from specdec.config import LIMITS
-from specdec.records import Candidate, Finished, Proposal, Record, Round, Started, Stats, Token
+from specdec.records import Candidate, Finished, Proposal, Record, Round, Started, Token
 from specdec.serving import GenerationRequest
+from specdec.stats import Stats
 from specdec.ui.meter import Meter, short
 
 Chip = list[Any]

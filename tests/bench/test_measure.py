@@ -9,7 +9,8 @@ from specdec.bench.measure import rotated, take_turns
 from specdec.bench.peers import as_rounds
 from specdec.bench.plan import PLAIN, Way
 from specdec.decoding import expected_tokens
-from specdec.records import Round, Stats, Token
+from specdec.records import Round, Token
+from specdec.stats import Stats
 from tests.bench.toys import DRAFT, TARGET, contest, shelf
 
 WAYS = (*PLAIN, Way(draft=DRAFT, k=2), Way(draft="ngram", k=3))

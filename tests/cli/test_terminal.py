@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from specdec.cli.terminal import RESET, STYLES, Painter, figures, in_force, printable, styled, wants_colour
-from specdec.records import Finished, Proposal, Record, Round, Stats, Token
+from specdec.records import Finished, Proposal, Record, Round, Token
+from specdec.stats import Stats
 from tests.cli.conftest import Terminal
 from tests.example_run import FINISHED, ROUNDS, RUN, STARTED
 

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from specdec.config import SamplingParams, SpeculativeConfig
 from specdec.decoding import Engine, ModelDrafter, NgramDrafter
 from specdec.errors import NumericalError
-from specdec.records import Finished, Round, Started, Stats
+from specdec.records import Finished, Round, Started
+from specdec.stats import Stats
 from specdec.trace import Trace
 from tests.decoding.toys import Toy, ToyDrafter, hashed, markov, noisy_copy, scripted
 

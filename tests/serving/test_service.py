@@ -10,8 +10,9 @@ import pytest
 
 from specdec.config import SamplingParams, SpeculativeConfig
 from specdec.errors import BusyError, NotFoundError, RequestError
-from specdec.records import Finished, Record, Round, Started, Stats
+from specdec.records import Finished, Record, Round, Started
 from specdec.serving import GenerationRequest, ModelStore, Offer, Service, Settings
+from specdec.stats import Stats
 from tests.serving.toys import WORDS, Toy, load_toy, toy
 
 

@@ -13,7 +13,7 @@ from specdec.config import SamplingParams, SpeculativeConfig
 from specdec.decoding import Engine, ModelDrafter, NgramDrafter
 from specdec.decoding.protocols import Drafter
 from specdec.decoding.verification import RULES
-from specdec.records import Stats
+from specdec.stats import Stats
 from tests.decoding.toys import Toy, ToyDrafter, markov
 from tests.statistics.broken import (
     ArgmaxDrafter,

@@ -7,9 +7,10 @@ from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 from prometheus_client.parser import text_string_to_metric_families
 
 from specdec.config import SamplingParams, SpeculativeConfig
-from specdec.records import Record, Round, Stats
+from specdec.records import Record, Round
 from specdec.serving import GenerationRequest, Offer, Service
 from specdec.serving.http.observing import observe
+from specdec.stats import Stats
 from specdec.telemetry import names
 from specdec.telemetry.names import METRICS, Metric
 from specdec.telemetry.providers import Providers

@@ -12,9 +12,10 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from opentelemetry.trace import SpanKind
 
 from specdec.config import SamplingParams
-from specdec.records import Round, Stats
+from specdec.records import Round
 from specdec.serving import GenerationRequest
 from specdec.serving.http.observing import observe
+from specdec.stats import Stats
 from specdec.telemetry import names
 from specdec.telemetry.providers import Providers
 from tests.serving.http.servers import service_of, serving, streamed, until

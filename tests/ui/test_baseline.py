@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from specdec.records import Finished, Record, Round, Stats
+from specdec.records import Finished, Record, Round
 from specdec.serving import GenerationRequest, Service
+from specdec.stats import Stats
 from specdec.trace import Trace
 from specdec.ui import baseline, measure
 from specdec.ui.baseline import MOST_TOKENS, Baselines, compared, from_measurements

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from specdec.errors import LoadError
-from specdec.records import Stats
 from specdec.serving import Offer, Service, Settings
+from specdec.stats import Stats
 from specdec.ui.explore import Wanted, explore
 from specdec.ui.measure import WARM_UP_TOKENS
 from tests.serving.toys import Toy, load_toy, toy

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from specdec.records import Round, Stats, Token
+from specdec.records import Round, Token
+from specdec.stats import Stats
 from specdec.ui.meter import RECENT, Meter, versus
 from tests.ui.test_view import KEPT, PLAIN, REFUSED
 

@@ -9,8 +9,9 @@ import pytest
 
 from specdec.checkpoints import DEFAULT_DRAFT, DEFAULT_TARGET
 from specdec.config import SamplingParams, SpeculativeConfig
-from specdec.records import Record, Stats
+from specdec.records import Record
 from specdec.serving import GenerationRequest, Service
+from specdec.stats import Stats
 from specdec.ui.traces import retold
 from specdec.ui.watch import TOP, grow
 

@@ -5,8 +5,9 @@ from typing import Any
 import pytest
 
 from specdec.config import SamplingParams, SpeculativeConfig
-from specdec.records import Finished, Round, Started, Stats, Token
+from specdec.records import Finished, Round, Started, Token
 from specdec.serving import GenerationRequest
+from specdec.stats import Stats
 from specdec.trace import Trace
 from specdec.ui.verdict import account, cause, headline, reason, sameness, verdict
 

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from specdec.config import SamplingParams, SpeculativeConfig
-from specdec.records import Candidate, Finished, FinishReason, Proposal, Record, Round, Started, Stats, Token
+from specdec.records import Candidate, Finished, FinishReason, Proposal, Record, Round, Started, Token
 from specdec.serving import GenerationRequest
+from specdec.stats import Stats
 from specdec.ui import view
 from specdec.ui.meter import Meter
 from specdec.ui.traces import ending

@@ -4,11 +4,12 @@ from collections.abc import AsyncGenerator, Iterator
 from dataclasses import asdict
 from typing import Any
 
-from specdec.records import Finished, Record, Round, Started, Stats
+from specdec.records import Finished, Record, Round, Started
 from specdec.serving.http.failing import ending_well
 from specdec.serving.http.running import Run
 from specdec.serving.http.usage import usage
 from specdec.serving.http.wire import event
+from specdec.stats import Stats
 
 
 @ending_well("error")

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
-from specdec.records import Record, Round, Started, Stats
+from specdec.records import Record, Round, Started
+from specdec.stats import Stats
 
 
 def usage(records: Sequence[Record], started: Started) -> dict[str, Any]:

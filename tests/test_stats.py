@@ -5,7 +5,8 @@ import json
 
 import pytest
 
-from specdec.records import Finished, Round, Started, Stats, ratio
+from specdec.records import Finished, Round, Started
+from specdec.stats import Stats, ratio
 from tests.example_run import FINISHED, ROUNDS, RUN, STARTED
 
 

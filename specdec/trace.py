@@ -88,10 +88,7 @@ class Trace:
     @classmethod
     def from_json(cls, text: str) -> Self:
         """Read what `to_json` wrote; RequestError naming the field where it is something else."""
-        try:
-            data = json.loads(text, parse_constant=_refuse)
-        except (ValueError, RecursionError) as error:
-            raise RequestError(f"this is not a trace: {error}") from error
+        data = _parsed(text)
         if not isinstance(data, dict):
             raise RequestError("this is not a trace: it must be one JSON object")
         started = _build(Started, data, "trace")
@@ -110,8 +107,21 @@ def _plain(value: Any) -> Any:
     return {name: _plain(item) for name, item in named if item or name not in _SELDOM}
 
 
+def _parsed(text: str) -> Any:
+    try:
+        return json.loads(text, parse_constant=_refuse)
+    except RequestError:
+        raise
+    except json.JSONDecodeError as error:
+        raise RequestError(f"this is not a trace: {error}") from error
+    except RecursionError as error:
+        raise RequestError("this is not a trace: it is nested too deeply") from error
+    except ValueError as error:  # Python reads integers of so many digits only where it is told to
+        raise RequestError("this is not a trace: a number in it has too many digits") from error
+
+
 def _refuse(constant: str) -> None:
-    raise ValueError(f"JSON has no {constant}")
+    raise RequestError(f"this is not a trace: JSON has no {constant}")
 
 
 def _list(data: Mapping[str, Any], name: str) -> list[Any]:

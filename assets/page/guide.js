@@ -85,7 +85,6 @@ class Guide {
     if (document.querySelector(BUSY)) return this.write(".gd-said", "A run is still going on: wait for it, or press Stop.");
     this.running = this.index;
     this.write(".gd-said", "");
-    document.querySelector('#views [role="tab"]')?.click(); // Decode is the first
     return this.trigger("select", { step: this.index });
   }
 

@@ -63,6 +63,7 @@ class Test {
     this.find(".hn-alert").hidden = true;
     this.find("tbody").replaceChildren();
     this.find("table").hidden = true;
+    document.getElementById("honest-open").title = "";
     this.say("going", "Starting …");
   }
 
@@ -87,8 +88,11 @@ class Test {
     if (state === "going") this.say("going", "Testing …");
   }
 
-  on_end({ state, text }) {
-    this.say(state, text);
+  /** The badge stays as it is while settings change: what was tested is told with it. */
+  on_end({ state, text, about }) {
+    const tested = BADGES[state] ? `Tested: ${about}.` : "";
+    this.say(state, `${text} ${tested}`);
+    document.getElementById("honest-open").title = tested;
   }
 
   on_error({ text }) {

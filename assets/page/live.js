@@ -22,11 +22,14 @@ const HINT = "Nothing was lost: change what is wrong and generate again.";
 export function start(element, props, watch) {
   const panel = new Panel(element.querySelector(".sd"), props.figures);
   const gather = gatherer();
-  const take = follow(props, watch, (events) => {
+  const add = follow(props, watch, (events) => {
     panel.show(events);
     events.forEach(gather);
   });
-  document.addEventListener("specdec:open", ({ detail }) => take(detail.text));
+  document.addEventListener("specdec:open", ({ detail }) => {
+    const [begin, ...others] = parsed(detail.text);
+    add([{ ...begin, opened: true }, ...others]);
+  });
 }
 
 /**
@@ -53,22 +56,23 @@ export function follow(props, watch, show) {
     asked = true;
   }
 
-  function take(text) {
-    const lines = text.split("\n").filter(Boolean);
-    add(lines.map((line) => JSON.parse(line)));
-  }
-
   function read() {
     const value = props.value || "";
     if (!value.startsWith(seen)) seen = "";
     const fresh = value.slice(seen.length);
     seen = value;
-    take(fresh);
+    add(parsed(fresh));
   }
 
   watch("value", read);
   read();
-  return take;
+  return add;
+}
+
+/** Lines of JSON as events. */
+function parsed(text) {
+  const lines = text.split("\n").filter(Boolean);
+  return lines.map((line) => JSON.parse(line));
 }
 
 /** Keeps a run's events and, when it has ended, tells the page of them: whoever comes late finds the last run. */
@@ -115,7 +119,7 @@ class Panel {
 
   // One method for each kind of event, in the order in which they come.
 
-  begin() {
+  begin({ opened }) {
     this.root.dataset.run = Number(this.root.dataset.run || 0) + 1; // which run of this page it is, for tests
     complain(this.root);
     this.about.textContent = "";
@@ -125,7 +129,7 @@ class Panel {
     this.root.dataset.lane = "own";
     this.explain(DEFINED);
     this.say("running", "Starting …");
-    this.reveal();
+    if (!opened) this.reveal();
   }
 
   waiting({ place }) {
@@ -191,8 +195,9 @@ class Panel {
     }
   }
 
-  /** On a small screen the result lies below the button: bring it into sight. */
+  /** The result may lie in a tab that is not in front, and on a small screen below the button: bring it into sight. */
   reveal() {
+    if (!this.root.offsetParent) document.querySelector("#decode-view-button")?.click();
     const top = this.root.getBoundingClientRect().top;
     if (top > window.innerHeight * 0.6) this.root.scrollIntoView({ block: "start", behavior: "smooth" });
   }

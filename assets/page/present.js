@@ -35,6 +35,7 @@ export function start(element) {
     if (event.ctrlKey || event.altKey || event.metaKey || event.target.closest?.(TYPING)) return;
     if (document.querySelector("dialog[open]")) return;
     if (event.key === "p" || (on && event.key === "Escape")) take(event, () => present(event.key === "p" && !on));
+    else if (on && event.key === "g") take(event, () => document.querySelector("#generate").click());
     else if (on && MOVES[event.key] && !wanted(event)) take(event, () => step(MOVES[event.key]));
   }
 

@@ -12,15 +12,23 @@ from urllib.parse import urlencode
 import gradio as gr
 
 from specdec.config import LIMITS, SamplingParams
+from specdec.errors import ConfigError
 from specdec.serving import GenerationRequest
 from specdec.ui.watch import Form
 
 PLAIN = SamplingParams()  # what neither a command nor a snippet need mention
+LONGEST_LINK = 7_800  # characters of a query; a whole address of 8,000 is what servers should take (RFC 9110, 4.1)
 
 
 def link(form: Form) -> str:
-    """The settings as a query, "?prompt=…"."""
-    return "?" + urlencode({name: value for name, value in asdict(form).items() if value is not None})
+    """The settings as a query, "?prompt=…"; ConfigError where it is longer than servers take."""
+    query = "?" + urlencode({name: value for name, value in asdict(form).items() if value is not None})
+    if len(query) > LONGEST_LINK:
+        raise ConfigError(
+            f"this prompt is too long for a link, which would have {len(query):,} characters where servers take about "
+            "8,000: hand on the command, or the run as a file"
+        )
+    return query
 
 
 def command(form: Form) -> str:

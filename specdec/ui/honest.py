@@ -30,6 +30,7 @@ ENDINGS = {
     "untold": "All passed, but target and draft agree too well here for a broken verifier to show: try another prompt.",
     "failed": "Something failed. For a sound engine that is a chance of less than one in a thousand: run it again.",
     "stopped": "Stopped.",
+    "late": "The time limit was reached before the test was done: try a smaller target.",
 }
 
 Cancelled = Callable[[], bool]
@@ -89,7 +90,8 @@ def _events(service: Service, form: Form, cancelled: Cancelled) -> Generator[str
         for finding in () if over() else Examination(service, request, over).findings():
             yield line("row", **row(finding))
             verdicts.add(finding.verdict)
-    yield line("end", **ending(verdicts, stopped=over()))
+    early = "stopped" if cancelled() else "late" if over() else ""
+    yield line("end", about=f"{request.target}, drafts by {request.draft}", **ending(verdicts, early))
 
 
 def _over(cancelled: Cancelled, ends: float) -> bool:
@@ -110,8 +112,11 @@ def row(finding: Finding) -> dict[str, Any]:
     return {"test": finding.test, "cells": [*cells, said], "state": finding.verdict or "going"}
 
 
-def ending(verdicts: set[Verdict | None], *, stopped: bool) -> dict[str, str]:
-    """What all rows come to: passed only where the broken verifier was caught, without which nothing is shown."""
+def ending(verdicts: set[Verdict | None], early: str = "") -> dict[str, str]:
+    """What all rows come to: passed only where the broken verifier was caught, without which nothing is shown.
+
+    `early`, where it ended before its end: "stopped" or "late".
+    """
     found = (each for each in ("failed", "untold", "passed") if each in verdicts)
-    outcome = "stopped" if stopped else next(found, "stopped")
+    outcome = early or next(found, "stopped")
     return {"state": outcome, "text": ENDINGS[outcome]}

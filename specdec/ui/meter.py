@@ -85,13 +85,15 @@ def short(number: float, digits: int = 4) -> float:
 
 
 def _shares(stats: Stats) -> dict[str, str]:
-    rest = 1 - stats.draft_share - stats.verify_share
-    parts = {"draft": stats.draft_share, "verify": stats.verify_share, "rest": rest}
-    return {name: _percent(share) if stats.decode_s else DASH for name, share in parts.items()}
+    """Whole percents that come to 100."""
+    if not stats.decode_s:
+        return dict.fromkeys(("draft", "verify", "rest"), DASH)
+    draft, verify = _percent(stats.draft_share), _percent(stats.verify_share)
+    return {"draft": draft, "verify": verify, "rest": str(100 - int(draft) - int(verify))}
 
 
 def _percent(share: float) -> str:
-    return f"{100 * abs(share):.0f}"
+    return f"{100 * share:.0f}"
 
 
 _UNKNOWN = {"speedup": DASH, "versus": VERSUS["faster"]}

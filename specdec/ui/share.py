@@ -1,5 +1,6 @@
 """The Share tab: what `handover` makes of the settings, to be copied, and a picture of the last run."""
 
+from collections.abc import Callable
 from dataclasses import fields
 from typing import Any
 
@@ -12,7 +13,7 @@ from specdec.ui.handlers import takes_form
 from specdec.ui.models import lists
 from specdec.ui.watch import Form, sentence
 
-ABSOLUTE = "(query) => query && new URL(query, location.origin + location.pathname).href"
+ABSOLUTE = "(text) => text.startsWith('?') ? new URL(text, location.origin + location.pathname).href : text"
 SEEDED = (
     "(...settings) => import(new URL('ui/share.js', document.baseURI)).then((share) => share.seeded(settings, "
     f"{[spec.name for spec in fields(Form)].index('seed')}))"
@@ -58,13 +59,17 @@ def wire(
 
 @takes_form
 def _texts(*values: Any) -> tuple[str, str, str]:
-    """Link, command, snippet; a sentence in place of the latter two where the settings cannot be meant."""
+    """Link, command, snippet; a sentence in place of what cannot be made of the settings."""
     form = Form(*values)
+    texts = [_text_or_why(made, form) for made in (handover.link, handover.command, handover.snippet)]
+    return texts[0], texts[1], texts[2]
+
+
+def _text_or_why(made: Callable[[Form], str], form: Form) -> str:
     try:
-        return handover.link(form), handover.command(form), handover.snippet(form)
+        return made(form)
     except SpecdecError as error:
-        said = f"# {sentence(str(error))}"
-        return "", said, said
+        return f"# {sentence(str(error))}"
 
 
 def _picture() -> None:

@@ -151,6 +151,8 @@ def reason_of(finished: Finished, request: GenerationRequest, stats: Stats) -> s
         return REASONS[finished.reason]
     if stats.tokens < request.params.max_tokens:
         return f"The time limit was reached after {stats.tokens:,} tokens."
+    if stats.tokens == 1:
+        return "The one token asked for is there."
     return f"All {stats.tokens:,} tokens asked for are there."
 
 

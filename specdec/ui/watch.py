@@ -53,7 +53,7 @@ class Form:
             seed=None if self.seed is None else _whole(self.seed),
             max_tokens=_whole(self.max_tokens),
         )
-        lookahead = "auto" if self.auto else _whole(self.lookahead)
+        lookahead = 0 if self.draft == "none" else "auto" if self.auto else _whole(self.lookahead)
         speculation = SpeculativeConfig(lookahead, self.acceptance, top=TOP)  # type: ignore[arg-type]
         return GenerationRequest(self.prompt, self.target, self.draft, self.chat, sampling, speculation)
 

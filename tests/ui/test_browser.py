@@ -78,6 +78,17 @@ def test_every_kind_of_token_is_marked(demo: str, visit: Visit):
     assert page.get_by_role("button", name="Generate").is_enabled()
 
 
+def test_generate_brings_the_text_into_sight_from_any_tab(slow: str, visit: Visit):
+    """Pressed while another view is in front."""
+    page = visit(slow)
+    page.get_by_role("tab", name="Explore").click()
+    assert page.locator(".sd-text").is_hidden()
+    generate(page, "#0", 8)
+    assert page.locator(".sd-text").is_visible()
+    assert page.get_by_role("tab", name="Decode").get_attribute("aria-selected") == "true"
+    page.wait_for_selector(".sd[data-state=done]")
+
+
 def test_stop_ends_the_run_and_the_page_is_ready_again(slow: str, visit: Visit):
     """Rounds of 40 ms: it ends within 100 of them, of 1,700, and another run works (one round: tests/serving)."""
     page = visit(slow)
@@ -205,6 +216,9 @@ def test_a_phone_needs_no_sideways_scrolling(slow: str, visit: Visit):
     """390 pixels wide, dark, before and after a run; the result is brought into sight."""
     page = visit(slow, viewport={"width": 390, "height": 844}, color_scheme="dark", has_touch=True)
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    page.get_by_role("link", name="Settings").tap()
+    page.wait_for_function("document.querySelector('#settings').getBoundingClientRect().top < innerHeight / 2")
+    page.evaluate("scrollTo(0, 0)")
     generate(page, tokens=40)
     page.wait_for_selector(".sd[data-state=done]")
     assert page.evaluate("document.documentElement.scrollWidth") <= 390

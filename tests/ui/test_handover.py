@@ -137,6 +137,14 @@ def test_what_a_control_would_not_take_is_left_out(name: str, value: str, contro
     assert all(shown == gr.skip() for shown in handover.restored({name: value}, controls))
 
 
+def test_a_link_that_servers_would_refuse_is_not_made():
+    """As long as servers take it is made; where three bytes a character are too many, it says what to do."""
+    bare = len(handover.link(replace(STORY, prompt="")))
+    assert len(handover.link(replace(STORY, prompt="a" * (handover.LONGEST_LINK - bare)))) == handover.LONGEST_LINK
+    with pytest.raises(ConfigError, match="hand on the command"):
+        handover.link(replace(STORY, prompt="夏" * 900))
+
+
 def test_settings_that_cannot_be_meant_are_refused():
     """As they are on Generate."""
     for made in (handover.command, handover.snippet):

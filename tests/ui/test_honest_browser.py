@@ -36,6 +36,8 @@ def test_the_badge_opens_a_test_that_passes_and_a_control_that_fails(hostile: st
     assert faults_in_both_themes(page) == []
     page.keyboard.press("Escape")
     assert badge.inner_text() == "lossless: tested ✓"
+    assert badge.get_attribute("title").startswith("Tested: ")
+    assert page.locator(".hn-status").text_content().endswith(badge.get_attribute("title"))
 
 
 def test_a_control_that_is_not_caught_earns_no_tick(visit: Visit):

@@ -43,6 +43,17 @@ def test_figures_are_those_of_stats():
     }
 
 
+@pytest.mark.parametrize(
+    "seconds", [(0.125, 0.336, 0.539), (0.336, 0.334, 0.33), (0.0, 1.0, 0.0), (0.006, 0.988, 0.006)]
+)
+def test_shares_come_to_a_hundred(seconds: tuple[float, float, float]):
+    """Also where each part by itself would be rounded up."""
+    meter = metered(Round(0, (), (Token(1, " x", "plain"),), " x", *seconds, 1))
+    figures = meter.figures()
+    assert sum(int(figures[name]) for name in ("draft", "verify", "rest")) == 100
+    assert int(figures["rest"]) >= 0
+
+
 def test_of_nothing_nothing_is_said():
     """Dashes before the first round, and for drafts where there are none."""
     figures = Meter().figures()

@@ -16,7 +16,8 @@ ON = "html.sd-present"
 
 
 def test_keys_walk_through_the_run_from_anywhere(slow: str, visit: Visit):
-    """`p` hides prompt and settings; arrows, Home, End, space and brackets act on Step through; Escape undoes it."""
+    """`p` hides prompt and settings; arrows, Home, End, space and brackets act on Step through; `g` generates anew and
+    shows it; Escape undoes it."""
     page = visit(slow)
     generate(page, "#0", 24)
     page.wait_for_selector(".sd[data-state=done]")
@@ -26,7 +27,7 @@ def test_keys_walk_through_the_run_from_anywhere(slow: str, visit: Visit):
     assert page.locator(ON).count() == 1
     assert page.locator("#prompt").is_hidden() and page.locator("#settings").is_hidden()
     assert page.locator(".sd-figures").is_visible() and page.locator(".sd-charts").is_visible()
-    assert page.get_by_role("note").inner_text().startswith("space play, pause")
+    assert page.get_by_role("note").inner_text().startswith("g generate")
     assert page.locator(".sd-text").evaluate("node => parseFloat(getComputedStyle(node).fontSize)") > small
     assert faults_in_both_themes(page) == []
     page.keyboard.press("ArrowRight")  # the first key brings Step through into sight
@@ -45,6 +46,9 @@ def test_keys_walk_through_the_run_from_anywhere(slow: str, visit: Visit):
     page.wait_for_selector(".st[data-state=playing]")
     page.keyboard.press("Space")
     page.wait_for_selector(".st[data-state=paused]")
+    page.keyboard.press("g")
+    page.wait_for_selector(".sd[data-run='2'][data-state=done]")
+    assert page.locator(".sd-text").is_visible()
     page.keyboard.press("Escape")
     assert page.locator(ON).count() == 0
     assert page.locator("#prompt").is_visible()

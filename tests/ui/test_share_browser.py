@@ -49,6 +49,15 @@ def test_a_link_opens_the_page_with_the_same_settings(demo: str, visit: Visit):
     assert "load_model" in shared(other, "python")
 
 
+def test_a_prompt_too_long_for_a_link_has_a_command(demo: str, visit: Visit):
+    """A sentence where the link would be; the other texts are there."""
+    page = visit(demo)
+    page.locator("#prompt textarea").fill("夏" * 900)
+    page.get_by_role("tab", name="Share").click()
+    assert parse(shlex.split(shared(page, "command"))[3:]).prompt == "夏" * 900
+    assert shared(page, "link").startswith("# This prompt is too long for a link")
+
+
 def test_a_run_without_a_seed_is_handed_on_with_the_one_it_drew(demo: str, visit: Visit):
     """Link, command and snippet repeat what is on the screen; the field stays empty, a seed that is given counts."""
     page = visit(demo)

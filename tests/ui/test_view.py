@@ -170,19 +170,21 @@ def test_a_failing_drafter_is_told():
 
 
 @pytest.mark.parametrize(
-    ("reason", "tokens", "said"),
+    ("reason", "asked", "tokens", "said"),
     [
-        ("eos", 3, "The model ended its text."),
-        ("stop", 3, "A stop string was reached."),
-        ("context", 3, "The model's context is full."),
-        ("cancelled", 3, "Stopped."),
-        ("length", 9, "All 9 tokens asked for are there."),
-        ("length", 5, "The time limit was reached after 5 tokens."),
+        ("eos", 9, 3, "The model ended its text."),
+        ("stop", 9, 3, "A stop string was reached."),
+        ("context", 9, 3, "The model's context is full."),
+        ("cancelled", 9, 3, "Stopped."),
+        ("length", 9, 9, "All 9 tokens asked for are there."),
+        ("length", 1, 1, "The one token asked for is there."),
+        ("length", 9, 5, "The time limit was reached after 5 tokens."),
     ],
 )
-def test_the_end_is_explained(reason: FinishReason, tokens: int, said: str):
+def test_the_end_is_explained(reason: FinishReason, asked: int, tokens: int, said: str):
     """Every reason has its sentence; fewer tokens than asked for, at "length", means that the time was up."""
-    assert view.reason_of(Finished(reason, (), ""), REQUEST, Stats(tokens=tokens)) == said
+    request = replace(REQUEST, params=replace(REQUEST.params, max_tokens=asked))
+    assert view.reason_of(Finished(reason, (), ""), request, Stats(tokens=tokens)) == said
 
 
 def test_what_is_in_force_is_said():

@@ -94,6 +94,7 @@ def test_form_becomes_a_request():
     assert (request.params.top_k, request.params.top_p) == (5, 1)
     assert (request.speculation.num_speculative_tokens, request.speculation.acceptance) == (4, "match")
     assert form(auto=True).request().speculation.num_speculative_tokens == "auto"
+    assert form(auto=True, draft="none").request().speculation.num_speculative_tokens == 0
 
 
 @pytest.mark.parametrize(

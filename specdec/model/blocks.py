@@ -44,6 +44,9 @@ class Stack:
     final_shift: F32 | None
     workers: Workers
 
+    def __post_init__(self) -> None:
+        lay_together([self.head])
+
     def embed(self, tokens: list[int], positions: slice) -> F32:
         """[T] -> [T, C]"""
         x = self.head.rows(tokens) if self.embedding is None else self.embedding[tokens]

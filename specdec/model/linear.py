@@ -10,9 +10,10 @@ from copy import copy
 
 import numpy as np
 
-from specdec.model import kernels
+from specdec.model import kernels, partners
 from specdec.model.kernels import MAX_WINDOW, SMALL_PRODUCT
 from specdec.model.operations import F32
+from specdec.model.partner import Arena, Place
 from specdec.model.window import chunks_of
 from specdec.model.workers import Workers, even_slices
 
@@ -38,6 +39,7 @@ class Linear:
         self.bias = bias
         self.max_rows = max(3, SMALL_PRODUCT // (self.width * self.inputs))
         self._workers = workers
+        self._place: Place | None = None
 
     def __call__(self, x: F32) -> F32:
         """[M, K] -> [M, N], rows of stride P·W."""
@@ -52,11 +54,25 @@ class Linear:
             result += self.bias
         return result
 
+    @property
+    def threads(self) -> int:
+        """Threads and partners that a large product is shared by, the calling one included."""
+        return self._workers.threads
+
     def first_panel(self) -> "Linear":
         """The layer's first panel as a layer of its own, sharing the weights."""
         part = copy(self)
-        part.panels, part.outputs, part.bias = self.panels[:1], self.width, None
+        part.panels, part.outputs, part.bias, part._place = self.panels[:1], self.width, None, None
         return part
+
+    def move(self, array: F32, start: int, arena: Arena | None) -> int:
+        """Move the weights into an array from there on, that of an arena where it is one; returns where they end."""
+        end = start + self.panels.size
+        array[start:end] = self.panels.reshape(-1)
+        self.panels = array[start:end].reshape(self.panels.shape)
+        if arena is not None and self.panels.nbytes >= partners.LEAST_BYTES:
+            self._place = Place(arena, start, self.width, self.inputs)
+        return end
 
     def rows(self, index: int | list[int]) -> F32:
         """Rows `index` of W, [n] -> [n, K]: the embedding of those tokens where the table is also the output."""
@@ -71,11 +87,19 @@ class Linear:
         """A few rows, panel by panel."""
         panels = self.panels.transpose(0, 2, 1)  # (P, K, W)
         stacked = out.reshape(len(x), len(panels), self.width).transpose(1, 0, 2)  # (P, M, W), a view
-        if self.panels.nbytes < SHARED_BYTES:
+        if self.panels.nbytes < partners.LEAST_BYTES:
             kernels.product(x, panels, stacked)
+            return
+
+        def multiply(part: slice) -> None:
+            kernels.product(x, panels[part], stacked[part])
+
+        if self._place is not None and partners.team.multiply(multiply, self._place, x, stacked, self.threads):
+            return
+        if self.panels.nbytes < SHARED_BYTES:
+            multiply(slice(0, len(panels)))
         else:
-            lead = LEAD_BYTES // self.panels[0].nbytes
-            self._workers.run(lambda part: kernels.product(x, panels[part], stacked[part]), len(panels), lead)
+            self._workers.run(multiply, len(panels), LEAD_BYTES // self.panels[0].nbytes)
 
     def _prefill(self, x: F32, out: F32) -> None:
         """Many rows, as ordinary products of a chunk of rows and a block of panels, cut alike however many rows."""
@@ -107,12 +131,14 @@ def _to_panels(weight: F32, width: int) -> F32:
 
 
 def lay_together(layers: Sequence[Linear]) -> None:
-    """Move the weights of some layers into one array.
+    """Move the weights of some layers into one array, which partners share where there are any.
 
-    NumPy asks the system to back an array of 4 MiB and more by large pages; reading smaller ones costs up to 8 % more.
+    NumPy asks the system to back an array of its own of 4 MiB and more by large pages; reading smaller ones costs up to
+    8 % more.
     """
-    arena, end = np.empty(sum(layer.panels.size for layer in layers), np.float32), 0
+    size = sum(layer.panels.size for layer in layers)
+    large = any(layer.panels.nbytes >= partners.LEAST_BYTES for layer in layers)
+    arena = partners.team.arena(size, layers[0].threads) if large else None
+    array, end = np.empty(size, np.float32) if arena is None else arena.array, 0
     for layer in layers:
-        start, end = end, end + layer.panels.size
-        arena[start:end] = layer.panels.reshape(-1)
-        layer.panels = arena[start:end].reshape(layer.panels.shape)
+        end = layer.move(array, end, arena)

@@ -15,11 +15,8 @@ from tests.ui.test_step_browser import go_on, opened, turn_to_steps
 pytestmark = pytest.mark.browser
 
 Visit = Callable[..., Any]
-SETTINGS = "?prompt=Once+upon+a+time+there+was+a+little+dog+named+Max.&temperature=1&seed=3&max_tokens=512"
+SETTINGS = "?prompt=Once+upon+a+time+there+was+a+little+dog+named+Max.&temperature=1&seed=3&max_tokens=40"
 REFUSALS = 6
-STOP_SOON = f"""() => new MutationObserver(([{{ target }}]) => {{
-  if (target.querySelectorAll(".sd-rejected").length >= {REFUSALS}) document.querySelector("#stop").click();
-}}).observe(document.querySelector(".sd-tokens"), {{ childList: true }})"""
 DRAWN = """(places) => places.map((place) => {
   const find = (name) => place.querySelector(`.st-${name}`);
   const box = (name) => find(name).getBoundingClientRect();
@@ -37,15 +34,14 @@ BREAKS = """(tokens) => tokens.map((node) => [
 ])"""
 
 
-def test_a_stopped_run_is_drawn_to_its_numbers(demo: str, visit: Visit):
+def test_a_run_is_drawn_to_its_numbers(demo: str, visit: Visit):
     """The bundled pair: p and q in figures, acceptance as a bar, u as a mark, beyond it where the draft was refused.
 
     Played in slow motion a round takes its time.
     """
     page = visit(demo + SETTINGS)
-    page.evaluate(STOP_SOON)
     generate(page)
-    page.wait_for_selector(".sd[data-state=stopped]")
+    page.wait_for_selector(".sd[data-state=done]")
     refused = 0
     for event in turn_to_steps(page):
         judged = [chip for chip in event["chips"] if chip[0] in "ar"]
@@ -57,7 +53,17 @@ def test_a_stopped_run_is_drawn_to_its_numbers(demo: str, visit: Visit):
             refused += kind == "r"
         go_on(page)
     assert refused >= REFUSALS
-    assert "Stopped." in page.locator(".st-sentence").inner_text()
+
+
+def test_the_last_round_of_a_stopped_run_says_so(slow: str, visit: Visit):
+    """Stopped long before its end, and walked to its last round."""
+    page = visit(slow)
+    generate(page, "#0", 5_000)
+    page.get_by_role("button", name="Stop").click()
+    page.wait_for_selector(".sd[data-state=stopped]")
+    turn_to_steps(page)
+    page.locator(".st-scrub").press("End")
+    page.wait_for_function("document.querySelector('.st-sentence').innerText.includes('Stopped.')")
     page.get_by_role("combobox", name="Pace").select_option("slow motion, 2 s a round")
     page.get_by_role("button", name="First round").click()
     began = page.evaluate("performance.now()")

@@ -19,14 +19,14 @@ from specdec.model.operations import F32
 from specdec.model.partner_process import (
     ASLEEP,
     AWAKE,
-    BLOCK_BYTES,
     DONE,
     JOB,
+    MAILBOX_BYTES,
     RESULT_FLOATS,
     STATE,
     WAKING,
     WINDOW_FLOATS,
-    Block,
+    Mailbox,
 )
 
 LOOKS = 250  # at the numbers between two looks at the clock
@@ -60,7 +60,7 @@ class Place:
     inputs: int
 
     def fits(self, rows: int, panels: int) -> bool:
-        """Whether a window and its result have room in a partner's block."""
+        """Whether a window and its result have room in a partner's mailbox."""
         return rows * self.inputs <= WINDOW_FLOATS and rows * panels * self.width <= RESULT_FLOATS
 
 
@@ -68,12 +68,12 @@ class Partner:
     """One such process, as it is seen from here."""
 
     def __init__(self) -> None:
-        block_file = os.memfd_create("specdec-partner")
-        os.ftruncate(block_file, BLOCK_BYTES)
-        self._block = Block(block_file)
+        mailbox_file = os.memfd_create("specdec-partner")
+        os.ftruncate(mailbox_file, MAILBOX_BYTES)
+        self._mailbox = Mailbox(mailbox_file)
         self._job = 0
         self._channel, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        files = (theirs.fileno(), block_file)
+        files = (theirs.fileno(), mailbox_file)
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-c", PROGRAM, *map(str, files), str(ROOT)],
             pass_fds=files,
@@ -83,19 +83,19 @@ class Partner:
             start_new_session=True,  # Ctrl-C is for whoever asked for the product
         )
         theirs.close()
-        os.close(block_file)
+        os.close(mailbox_file)
         self._channel.setblocking(False)
 
     @property
     def awake(self) -> bool:
         """Whether it is looking for a job; one that is asleep is woken, which takes a while."""
         self._wake()
-        return self._block.numbers[STATE] == AWAKE
+        return self._mailbox.numbers[STATE] == AWAKE
 
     @property
     def free(self) -> bool:
         """Whether it has done all that it was asked for."""
-        return self._block.numbers[DONE] == self._job
+        return self._mailbox.numbers[DONE] == self._job
 
     @property
     def gone(self) -> bool:
@@ -109,8 +109,8 @@ class Partner:
 
     def ask(self, place: Place, part: slice, x: F32) -> None:
         """Have it multiply the window x, [M, K], with some panels."""
-        numbers, rows = self._block.numbers, len(x)
-        self._block.window(rows, place.inputs)[:] = x
+        numbers, rows = self._mailbox.numbers, len(x)
+        self._mailbox.window(rows, place.inputs)[:] = x
         offset = place.offset + part.start * place.width * place.inputs
         for index, number in enumerate(
             (place.arena.number, offset, part.stop - part.start, place.width, place.inputs, rows, kernels.row_by_row),
@@ -122,7 +122,7 @@ class Partner:
 
     def answered(self, seconds: float) -> bool:
         """Wait so long at most; whether it is done."""
-        numbers, job, until = self._block.numbers, self._job, time.perf_counter() + seconds
+        numbers, job, until = self._mailbox.numbers, self._job, time.perf_counter() + seconds
         while True:
             for _ in range(LOOKS):
                 if numbers[DONE] == job:
@@ -134,7 +134,7 @@ class Partner:
 
     def result(self, panels: int, rows: int, width: int) -> F32:
         """What it has worked out, (P, M, W); overwritten by its next job."""
-        return self._block.result(panels, rows, width)
+        return self._mailbox.result(panels, rows, width)
 
     def dismiss(self) -> None:
         """Send it away and wait until it is gone."""
@@ -146,6 +146,6 @@ class Partner:
             self._process.wait()
 
     def _wake(self) -> None:
-        if self._block.numbers[STATE] == ASLEEP:
-            self._block.numbers[STATE] = WAKING
+        if self._mailbox.numbers[STATE] == ASLEEP:
+            self._mailbox.numbers[STATE] = WAKING
             self.tell("wake")

@@ -1,6 +1,6 @@
 """A process that multiplies windows with its share of a matrix, and is wide awake while one product follows another.
 
-What it needs lies in memory that both processes map: weights in arenas, and for each partner a block of its own with
+What it needs lies in memory that both processes map: weights in arenas, and for each partner a mailbox of its own with
 numbers that say what to do, room for the window and room for the result. A job is announced by a number that grows;
 its result is there when the other number has grown as well. Nobody locks: on x86 others see what was written in the
 order in which it was. A partner's state is written by itself, but while it is asleep by whoever wakes it.
@@ -16,7 +16,7 @@ import numpy as np
 from specdec.model import kernels
 from specdec.model.operations import F32
 
-# A block's numbers: the first eight are written by whoever asks, in one cache line; the partner's two have their own.
+# A mailbox's numbers: the first eight are written by whoever asks, in one cache line; the partner's two have their own.
 JOB, ARENA, OFFSET, PANELS, WIDTH, INPUTS, ROWS, ROW_BY_ROW = range(8)
 DONE, STATE = 8, 16
 STARTING, AWAKE, ASLEEP, WAKING = range(4)
@@ -24,17 +24,17 @@ STARTING, AWAKE, ASLEEP, WAKING = range(4)
 HEAD_BYTES = 4096
 WINDOW_FLOATS = kernels.MAX_WINDOW * 32_768
 RESULT_FLOATS = kernels.MAX_WINDOW * 262_144
-BLOCK_BYTES = HEAD_BYTES + 4 * (WINDOW_FLOATS + RESULT_FLOATS)  # none of it takes memory before it is written to
+MAILBOX_BYTES = HEAD_BYTES + 4 * (WINDOW_FLOATS + RESULT_FLOATS)  # none of it takes memory before it is written to
 
 SPIN_S = 0.002  # how long a partner stays awake for the next job
 LOOKS = 500  # at the numbers between two looks at the clock
 
 
-class Block:
-    """A partner's block of shared memory, mapped: its numbers, the window, the result."""
+class Mailbox:
+    """Memory shared with one partner, mapped: numbers, the window, the result."""
 
     def __init__(self, file: int) -> None:
-        memory = mmap.mmap(file, BLOCK_BYTES)
+        memory = mmap.mmap(file, MAILBOX_BYTES)
         self.numbers = memoryview(memory)[:HEAD_BYTES].cast("q")
         self._window: F32 = np.frombuffer(memory, np.float32, WINDOW_FLOATS, HEAD_BYTES)
         self._result: F32 = np.frombuffer(memory, np.float32, RESULT_FLOATS, HEAD_BYTES + 4 * WINDOW_FLOATS)
@@ -48,11 +48,11 @@ class Block:
         return self._result[: panels * rows * width].reshape(panels, rows, width)
 
 
-def serve(channel_file: int, block_file: int) -> None:
+def serve(channel_file: int, mailbox_file: int) -> None:
     """Do one job after the other until nobody is at the other end of the channel."""
     channel = socket.socket(fileno=channel_file)
-    block = Block(block_file)
-    numbers, done = block.numbers, 0
+    mailbox = Mailbox(mailbox_file)
+    numbers, done = mailbox.numbers, 0
     arenas: dict[int, F32] = {}
     while _awaited(numbers, done) or _told(channel, arenas, numbers):
         job = numbers[JOB]
@@ -61,16 +61,16 @@ def serve(channel_file: int, block_file: int) -> None:
         while numbers[ARENA] not in arenas:
             if not _told(channel, arenas, numbers):
                 return
-        _multiply(arenas[numbers[ARENA]], block)
+        _multiply(arenas[numbers[ARENA]], mailbox)
         numbers[DONE] = done = job
 
 
-def _multiply(weights: F32, block: Block) -> None:
-    """The job that a block's numbers tell of. Nothing of the arena is kept, so that it can be freed."""
-    offset, panels, width, inputs, rows, form = block.numbers[OFFSET : ROW_BY_ROW + 1]
+def _multiply(weights: F32, mailbox: Mailbox) -> None:
+    """The job that a mailbox's numbers tell of. Nothing of the arena is kept, so that it can be freed."""
+    offset, panels, width, inputs, rows, form = mailbox.numbers[OFFSET : ROW_BY_ROW + 1]
     matrix = weights[offset : offset + panels * width * inputs].reshape(panels, width, inputs)
     kernels.row_by_row = bool(form)
-    kernels.product(block.window(rows, inputs), matrix.transpose(0, 2, 1), block.result(panels, rows, width))
+    kernels.product(mailbox.window(rows, inputs), matrix.transpose(0, 2, 1), mailbox.result(panels, rows, width))
 
 
 def _awaited(numbers: memoryview, done: int) -> bool:

@@ -1,8 +1,8 @@
 """Other processes that do their share of each large product of a window, because waking a thread takes as long as it.
 
-To wake a thread, and to hand the interpreter's lock to it, takes up to 100 µs on a virtual machine; half of a large
-matrix is read in 150. A partner is a process that waits by looking (`partner_process`), and needs no lock. There is one
-for each core but the first, for all models; it sleeps as soon as nothing was asked of it for two milliseconds.
+To wake a thread, and to hand the interpreter's lock to it, takes nearly as long on a virtual machine as half of a large
+matrix takes to be read. A partner is a process that waits by looking (`partner_process`), and needs no lock. There is
+one for each core but the first, for all models; it sleeps as soon as nothing was asked of it for two milliseconds.
 
 Where a partner is late, because the machine is busy, its share is done here as well, to the same bits, and threads take
 over for a while: the longer, the sooner it is late again. So they do where there can be no partner (no Linux, no x86,

@@ -25,7 +25,7 @@ RNG = np.random.default_rng(3)
 USUAL_PATIENCE_S = partners.PATIENCE_S
 SHAPES = {"wide": (1030, 300), "deep": (160, 1536), "head": (5000, 64)}
 HOLDER = """
-import os, sys, time
+import time
 import numpy as np
 from specdec.model import partners
 from specdec.model.linear import Linear, lay_together
@@ -56,7 +56,7 @@ def layers(shape: str = "wide", bias: bool = False) -> tuple[Linear, Linear]:
     shift = RNG.standard_normal(len(weight), dtype=np.float32) if bias else None
     shared, alone = (Linear(weight.copy(), shift, Workers(threads)) for threads in (2, 1))
     lay_together([shared])
-    eventually(lambda: partners.team._partners[0]._block.numbers[STATE] != STARTING, 0.01)
+    eventually(lambda: partners.team._partners[0]._mailbox.numbers[STATE] != STARTING, 0.01)
     return shared, alone
 
 
